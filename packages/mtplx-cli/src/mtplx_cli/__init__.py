@@ -1,0 +1,1 @@
+from mtplx_cli._version import __version__

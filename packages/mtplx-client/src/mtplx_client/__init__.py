@@ -1,0 +1,1 @@
+from mtplx_client._version import __version__

@@ -1,0 +1,1 @@
+"""Between messages and text: templates and what the text means."""

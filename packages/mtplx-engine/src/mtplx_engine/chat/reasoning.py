@@ -1,0 +1,75 @@
+"""Separates what a model thinks from what it answers, in text that arrives in pieces.
+
+Knows markers, not tokens. The same text gives the same events however it is cut: what could still
+turn into a marker, or into white space at the edge of a block, is held back until that is settled.
+"""
+
+from dataclasses import dataclass
+
+from mtplx_engine.events import ReasoningDelta, TextDelta
+
+
+@dataclass(frozen=True, slots=True)
+class ReasoningMarkers:
+    """The strings around a model's thoughts, for example `<think>` and `</think>`."""
+
+    opener: str
+    closer: str
+
+    def opened_by(self, prompt: str) -> bool:
+        """Whether the rendered prompt ends inside a block, so that the answer starts in it.
+
+        Only the very end counts: a marker quoted in an instruction opens nothing.
+        """
+        return prompt.rstrip().endswith(self.opener)
+
+
+class ReasoningSplitter:
+    """Splits one answer. White space around the blocks belongs to neither side."""
+
+    def __init__(self, markers: ReasoningMarkers, *, starts_open: bool) -> None:
+        self._markers = markers
+        self._held = ""
+        self._trim = starts_open  # drop white space until something visible comes
+        self.reasoning = starts_open
+
+    def feed(self, text: str) -> list[ReasoningDelta | TextDelta]:
+        """Take more text and return what of it is settled."""
+        self._held += text
+        settled: list[ReasoningDelta | TextDelta] = []
+        while (at := self._held.find(self._marker)) >= 0:
+            self._emit(self._held[:at].rstrip(), settled)
+            self._held = self._held[at + len(self._marker) :]
+            self.reasoning = not self.reasoning
+            self._trim = True
+        keep = self._unsettled()
+        cut = len(self._held) - keep
+        self._emit(self._held[:cut], settled)
+        self._held = self._held[cut:]
+        return settled
+
+    def close(self) -> list[ReasoningDelta | TextDelta]:
+        """The text has ended; return what was held back."""
+        settled: list[ReasoningDelta | TextDelta] = []
+        self._emit(self._held.rstrip() if self.reasoning else self._held, settled)
+        self._held = ""
+        return settled
+
+    @property
+    def _marker(self) -> str:
+        return self._markers.closer if self.reasoning else self._markers.opener
+
+    def _unsettled(self) -> int:
+        """Length of the tail that may be the start of a marker, with the white space before it."""
+        held, marker = self._held, self._marker
+        longest = min(len(held), len(marker) - 1)
+        partial = next((n for n in range(longest, 0, -1) if marker.startswith(held[-n:])), 0)
+        visible = held[: len(held) - partial].rstrip()
+        return len(held) - len(visible)
+
+    def _emit(self, text: str, settled: list[ReasoningDelta | TextDelta]) -> None:
+        if self._trim:
+            text = text.lstrip()
+        if text:
+            self._trim = False
+            settled.append(ReasoningDelta(text) if self.reasoning else TextDelta(text))

@@ -1,0 +1,130 @@
+"""What a generation says while it runs. Plain values: this module knows neither MLX nor HTTP.
+
+The legal order, as a regular expression:
+
+    Started PrefillProgress* (ReasoningDelta | TextDelta)* Finished
+
+A failure is not an event: it is raised from the iterator, so that nobody can overlook it.
+"""
+
+from dataclasses import dataclass
+from typing import Literal
+
+FinishReason = Literal["stop", "length"]
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """Token counts; one counter serves every protocol.
+
+    Attributes:
+        prompt_tokens: Tokens of the rendered prompt.
+        completion_tokens: Tokens drawn, the end token and reasoning included.
+        reasoning_tokens: Those of them that were reasoning.
+    """
+
+    prompt_tokens: int
+    completion_tokens: int
+    reasoning_tokens: int
+
+
+@dataclass(frozen=True, slots=True)
+class Speculation:
+    """How drafting went.
+
+    Attributes:
+        mode: `mtp` when the head drafted, `plain` when every token was decoded alone.
+        depth: Tokens drafted per full round; 0 when plain.
+        acceptance: The rule that judged the drafts; None when plain.
+        rounds: Forward passes of the trunk after the prompt.
+        drafted: Drafts judged at position 1, 2, ... of a round.
+        accepted: Drafts accepted at position 1, 2, ... of a round.
+    """
+
+    mode: Literal["mtp", "plain"]
+    depth: int
+    acceptance: Literal["greedy", "coupled", "rejection"] | None
+    rounds: int
+    drafted: tuple[int, ...]
+    accepted: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Timings:
+    """Wall-clock seconds.
+
+    Attributes:
+        queue_s: From submit until the model first worked on the request, rendering included.
+        prefill_s: Reading the prompt, up to and with the first token.
+        decode_s: From the first token to the last.
+    """
+
+    queue_s: float
+    prefill_s: float
+    decode_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class Started:
+    """The prompt was rendered and fits; the count is final."""
+
+    prompt_tokens: int
+
+
+@dataclass(frozen=True, slots=True)
+class PrefillProgress:
+    """So many tokens of the prompt have been read."""
+
+    done: int
+    total: int
+
+
+@dataclass(frozen=True, slots=True)
+class ReasoningDelta:
+    """More of what the model thinks before it answers; never empty."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class TextDelta:
+    """More of the answer; never empty, never half a character."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Finished:
+    """The end of a generation that did not fail.
+
+    Attributes:
+        reason: `stop` at the model's end token or a stop string, `length` at a limit.
+        stop_sequence: The stop string that ended it, or None.
+        usage: Token counts.
+        speculation: Draft statistics.
+        timings: Where the time went.
+    """
+
+    reason: FinishReason
+    stop_sequence: str | None
+    usage: Usage
+    speculation: Speculation
+    timings: Timings
+
+
+Event = Started | PrefillProgress | ReasoningDelta | TextDelta | Finished
+
+
+@dataclass(frozen=True, slots=True)
+class ChatResult:
+    """A whole generation, folded from its events.
+
+    Attributes:
+        text: The answer.
+        reasoning: What came before the answer; empty when the model did not think.
+        finished: The last event.
+    """
+
+    text: str
+    reasoning: str
+    finished: Finished

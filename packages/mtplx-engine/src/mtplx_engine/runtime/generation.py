@@ -1,0 +1,137 @@
+"""What a caller holds while the engine works: an iterator of events that can be cancelled.
+
+Reasoning is split from text here, on the reader's side, so that the MLX thread does nothing that
+does not need it.
+"""
+
+import threading
+from collections import deque
+from collections.abc import AsyncIterator, Iterator
+
+from mtplx_engine.chat.reasoning import ReasoningSplitter
+from mtplx_engine.errors import EngineError
+from mtplx_engine.events import (
+    ChatResult,
+    Event,
+    Finished,
+    PrefillProgress,
+    ReasoningDelta,
+    Started,
+    TextDelta,
+    Usage,
+)
+from mtplx_engine.runtime.mailbox import Ended, Item, Mailbox, Opened, Piece
+
+
+class Generation:
+    """The events of one request, for one reader, synchronously or asynchronously.
+
+    Waiting for an event can be cancelled and resumed; nothing is lost. Once `Finished` was
+    delivered, or an error raised, the iterator ends.
+    """
+
+    def __init__(self, mailbox: Mailbox) -> None:
+        self._mailbox = mailbox
+        self._cancel = threading.Event()
+        self._events: deque[Event] = deque()
+        self._splitter: ReasoningSplitter | None = None
+        self._completion_tokens = 0
+        self._reasoning_tokens = 0
+        self._over = False
+
+    def cancel(self) -> None:
+        """Ask the engine to stop; it does within one round. Safe from any thread, any time."""
+        self._cancel.set()
+
+    @property
+    def cancelled(self) -> bool:
+        """Whether `cancel` was called. The engine polls this once per round."""
+        return self._cancel.is_set()
+
+    def __iter__(self) -> Iterator[Event]:
+        return self
+
+    def __next__(self) -> Event:
+        while not self._events:
+            if self._over:
+                raise StopIteration
+            try:
+                self._receive(self._mailbox.take())
+            except EngineError:
+                self._over = True
+                raise
+        return self._events.popleft()
+
+    def __aiter__(self) -> AsyncIterator[Event]:
+        return self
+
+    async def __anext__(self) -> Event:
+        while not self._events:
+            if self._over:
+                raise StopAsyncIteration
+            try:
+                self._receive(await self._mailbox.take_async())
+            except EngineError:
+                self._over = True
+                raise
+        return self._events.popleft()
+
+    def result(self) -> ChatResult:
+        """Wait for the end and return the whole answer.
+
+        Raises:
+            EngineError: What went wrong with this request, or with the engine.
+        """
+        return fold(self)
+
+    def _receive(self, item: Item) -> None:
+        match item:
+            case Opened(prompt_tokens, splitter):
+                self._splitter = splitter
+                self._events.append(Started(prompt_tokens))
+            case PrefillProgress():
+                self._events.append(item)
+            case Piece(text, tokens):
+                self._receive_piece(text, tokens)
+            case Ended():
+                self._finish(item)
+
+    def _receive_piece(self, text: str, tokens: int) -> None:
+        self._completion_tokens += tokens
+        if self._splitter is None:
+            if text:
+                self._events.append(TextDelta(text))
+            return
+        if self._splitter.reasoning:
+            self._reasoning_tokens += tokens
+        self._events.extend(self._splitter.feed(text))
+
+    def _finish(self, end: Ended) -> None:
+        if self._splitter is not None:
+            self._events.extend(self._splitter.close())
+        usage = Usage(end.prompt_tokens, self._completion_tokens, self._reasoning_tokens)
+        self._events.append(
+            Finished(end.reason, end.stop_sequence, usage, end.speculation, end.timings)
+        )
+        self._over = True
+
+
+def fold(events: Iterator[Event]) -> ChatResult:
+    """Join the events of one generation into its result.
+
+    Raises:
+        EngineError: Whatever the iterator raises.
+    """
+    text: list[str] = []
+    reasoning: list[str] = []
+    for event in events:
+        match event:
+            case TextDelta(delta):
+                text.append(delta)
+            case ReasoningDelta(delta):
+                reasoning.append(delta)
+            case Finished():
+                return ChatResult("".join(text), "".join(reasoning), event)
+            case Started() | PrefillProgress():
+                pass
+    raise AssertionError("a generation ended without Finished")

@@ -1,0 +1,107 @@
+"""From the MLX thread to whoever reads a generation.
+
+The writer never waits: the box is bounded only by the length of the answer. A reader that is
+behind finds its text in one piece instead of many, so a slow client costs one wake-up, not one
+per token.
+"""
+
+import asyncio
+import threading
+from collections import deque
+from dataclasses import dataclass
+
+from mtplx_engine.chat.reasoning import ReasoningSplitter
+from mtplx_engine.errors import EngineError
+from mtplx_engine.events import FinishReason, PrefillProgress, Speculation, Timings
+
+
+@dataclass(frozen=True, slots=True)
+class Opened:
+    """The prompt is rendered; `splitter` separates reasoning, None where the model has none."""
+
+    prompt_tokens: int
+    splitter: ReasoningSplitter | None
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """Settled text and the number of tokens it took; the text may be empty."""
+
+    text: str
+    tokens: int
+
+
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """The last item of a generation that did not fail."""
+
+    reason: FinishReason
+    stop_sequence: str | None
+    prompt_tokens: int
+    speculation: Speculation
+    timings: Timings
+
+
+Item = Opened | PrefillProgress | Piece | Ended
+
+
+class Mailbox:
+    """One writer, one reader, on different threads."""
+
+    def __init__(self) -> None:
+        self._items: deque[Item | EngineError] = deque()
+        self._ready = threading.Condition()
+        self._waiter: tuple[asyncio.AbstractEventLoop, asyncio.Event] | None = None
+
+    def put(self, item: Item | EngineError) -> None:
+        """Append an item and wake the reader; an exception is raised by the reader's `take`."""
+        with self._ready:
+            last = self._items[-1] if self._items else None
+            if isinstance(item, Piece) and isinstance(last, Piece):
+                self._items[-1] = Piece(last.text + item.text, last.tokens + item.tokens)
+            elif isinstance(item, PrefillProgress) and isinstance(last, PrefillProgress):
+                self._items[-1] = item
+            else:
+                self._items.append(item)
+            self._ready.notify()
+            if self._waiter is not None:
+                loop, event = self._waiter
+                if not loop.is_closed():
+                    loop.call_soon_threadsafe(event.set)
+
+    def take(self) -> Item:
+        """The next item, waiting for it on this thread.
+
+        Raises:
+            EngineError: Whatever the writer put in place of an item.
+        """
+        with self._ready:
+            while not self._items:
+                self._ready.wait()
+            return self._pop()
+
+    async def take_async(self) -> Item:
+        """The next item, waiting for it on the running event loop.
+
+        Being cancelled while it waits loses nothing: the next call gets the item.
+
+        Raises:
+            EngineError: Whatever the writer put in place of an item.
+        """
+        event = asyncio.Event()
+        with self._ready:
+            if self._items:
+                return self._pop()
+            self._waiter = (asyncio.get_running_loop(), event)
+        try:
+            await event.wait()
+        finally:
+            self._waiter = None
+        with self._ready:
+            return self._pop()
+
+    def _pop(self) -> Item:
+        item = self._items.popleft()
+        if isinstance(item, EngineError):
+            raise item
+        return item

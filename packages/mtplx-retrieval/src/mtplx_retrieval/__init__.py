@@ -1,0 +1,1 @@
+from mtplx_retrieval._version import __version__

@@ -1,0 +1,1 @@
+from mtplx_server._version import __version__
