@@ -1,2 +1,70 @@
-def main() -> None:
+"""The list of commands, and the one place where failures become a line and an exit status."""
+
+import os
+import sys
+from typing import Annotated, NoReturn
+
+import typer
+
+from mtplx_cli.commands.inspect import inspect
+from mtplx_cli.commands.run import run
+from mtplx_cli.commands.serve import serve
+from mtplx_cli.exit_codes import ExitCode
+from mtplx_cli.versions import version_lines
+
+app = typer.Typer(
+    name="mtplx",
+    help="Run language models on this machine, fast and exact, with multi-token prediction.",
+    epilog="Start with: mtplx serve",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+)
+for command in (serve, run, inspect):
+    app.command()(command)
+
+
+def _print_versions(wanted: bool) -> None:
+    if wanted:
+        for line in version_lines():
+            typer.echo(line)
+        raise typer.Exit
+
+
+@app.callback()
+def _root(
+    version: Annotated[
+        bool,
+        typer.Option(
+            "--version", callback=_print_versions, is_eager=True, help="Print versions and exit."
+        ),
+    ] = False,
+) -> None:
     pass
+
+
+def main() -> None:
+    """Run the command line; the console script `mtplx`."""
+    try:
+        app()
+    except SystemExit as end:
+        if end.code == ExitCode.INTERRUPTED:
+            _end_interrupted()
+        raise
+    except Exception as error:
+        # Imported here, so that a command line without failure does not pay for it.
+        from mtplx_engine.errors import EngineError  # noqa: PLC0415
+        from mtplx_server.errors import ServerError  # noqa: PLC0415
+
+        if not isinstance(error, EngineError | ServerError):
+            raise
+        typer.echo(f"mtplx: {error}", err=True)
+        sys.exit(ExitCode.ERROR)
+
+
+def _end_interrupted() -> NoReturn:
+    """End without waiting for threads that still wait for the network or for a long step."""
+    typer.echo("mtplx: interrupted", err=True)
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(ExitCode.INTERRUPTED)

@@ -13,6 +13,7 @@ Every module of this package that needs MLX imports it from here.
 import ctypes
 import os
 import sys
+from typing import cast
 
 from mtplx_engine.errors import EngineError
 
@@ -46,12 +47,22 @@ BLAS = _choose_blas()
 import mlx.core as mx  # noqa: E402
 import mlx.nn as nn  # noqa: E402
 
-__all__ = ["BLAS", "describe", "mx", "nn", "on_cpu"]
+__all__ = ["BLAS", "describe", "mx", "nn", "on_cpu", "read_float", "read_ints"]
 
 
 def on_cpu() -> bool:
     """Whether MLX computes on the CPU here."""
     return bool(mx.default_device() == mx.cpu)
+
+
+def read_ints(values: mx.array) -> list[int]:
+    """Wait for a one-dimensional integer array and copy it to the host."""
+    return cast("list[int]", values.tolist())
+
+
+def read_float(value: mx.array) -> float:
+    """Wait for a scalar and copy it to the host."""
+    return float(cast("float", value.item()))
 
 
 def describe() -> str:

@@ -1,15 +1,235 @@
-"""Placeholder while the parts are built."""
+"""The engine: opens a model and runs requests on it, for callers on any thread."""
 
+import threading
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Literal, Self, TypeVar
+
+from mtplx_engine.errors import Cancelled, EngineError, EngineFailed, InvalidRequest, Overloaded
+from mtplx_engine.interface import (
+    EngineState,
+    EngineStatus,
+    LoadProgress,
+    ModelInfo,
+    OnLoadProgress,
+)
+from mtplx_engine.request import Acceptance, ChatRequest
+from mtplx_engine.runtime.generation import Generation
+from mtplx_engine.runtime.mailbox import Mailbox
+
+if TYPE_CHECKING:
+    from mtplx_engine.models.loaded import LoadedModel
+    from mtplx_engine.runtime.prepare import Preparer
+    from mtplx_engine.runtime.worker import Worker
+
+T = TypeVar("T")
+
+_PREPARE_THREADS = 2
 
 
 @dataclass(frozen=True, slots=True)
 class EngineOptions:
+    """What to open and how to run it.
+
+    Attributes:
+        model: A model folder, a Hugging Face id, or None for the embedded default.
+        mtp: `on` drafts whatever the load-time probe says and fails when there is no head; `off`
+            never drafts; `auto` drafts when there is a head that works.
+        depth: Tokens drafted per round; None takes the family's default, 0 decodes plainly.
+        acceptance: The rule for requests that do not ask for one; see `ChatRequest`.
+        max_active: Requests that take turns; the rest wait.
+        queue_limit: Requests that may wait; more are refused.
+        prefill_chunk: Tokens of a prompt read in one step.
+    """
+
     model: str | None = None
+    mtp: Literal["auto", "on", "off"] = "auto"
+    depth: int | None = None
+    acceptance: Acceptance = "auto"
+    max_active: int = 4
+    queue_limit: int = 64
+    prefill_chunk: int = 512
+
+    def __post_init__(self) -> None:
+        for name in ("max_active", "prefill_chunk"):
+            if getattr(self, name) < 1:
+                raise InvalidRequest(f"{name} must be 1 or more.", name)
+        for name in ("depth", "queue_limit"):
+            value = getattr(self, name)
+            if value is not None and value < 0:
+                raise InvalidRequest(f"{name} must be 0 or more.", name)
 
 
 class Engine:
+    """One loaded model. Open it with `Engine.open`, as a context manager or with `close`.
+
+    `submit`, `status`, `call` and `close` are safe from any thread.
+    """
+
+    def __init__(self, options: EngineOptions) -> None:
+        self._options = options
+        self._lock = threading.Lock()
+        self._idle = threading.Condition(self._lock)
+        self._running: set[Generation] = set()
+        self._completed = 0
+        self._state: EngineState = "ready"
+        self._reason = ""
+        self._pool = ThreadPoolExecutor(_PREPARE_THREADS, thread_name_prefix="mtplx-prepare")
+        self._worker: Worker
+        self._preparer: Preparer
+
     @classmethod
-    def open(cls, *a: Any, **k: Any) -> "Engine":
-        raise NotImplementedError
+    def open(
+        cls, options: EngineOptions | None = None, *, on_progress: OnLoadProgress | None = None
+    ) -> Self:
+        """Find, load and probe a model; returns when it is ready.
+
+        Args:
+            options: What to open; the embedded default when None.
+            on_progress: Told how far it has come, on the engine's thread.
+
+        Raises:
+            ModelError: The model cannot be served; the message says why and what to do.
+        """
+        engine = cls(options or EngineOptions())
+        try:
+            engine._start(on_progress or _ignore)
+        except BaseException:
+            engine._pool.shutdown(wait=False, cancel_futures=True)
+            raise
+        return engine
+
+    def _start(self, on_progress: OnLoadProgress) -> None:
+        # Imported here, so that importing the package stays free of MLX.
+        from mtplx_engine.models.load import load  # noqa: PLC0415
+        from mtplx_engine.models.locate import locate  # noqa: PLC0415
+        from mtplx_engine.runtime.prepare import Preparer  # noqa: PLC0415
+        from mtplx_engine.runtime.worker import Worker  # noqa: PLC0415
+
+        options = self._options
+
+        def open_model() -> "LoadedModel":
+            located = locate(options.model, on_progress=on_progress)
+            on_progress(LoadProgress("load", f"{located.id}: {located.why}"))
+            return load(located, mtp=options.mtp, depth=options.depth, on_progress=on_progress)
+
+        self._worker = Worker(
+            open_model,
+            max_active=options.max_active,
+            prefill_chunk=options.prefill_chunk,
+            on_failure=self._failed,
+        )
+        model = self._worker.start()
+        self._preparer = Preparer(model.tokenizer, model.info, model.defaults, options.acceptance)
+
+    @property
+    def model(self) -> ModelInfo:
+        """What is being served."""
+        return self._preparer.info
+
+    def submit(self, request: ChatRequest) -> Generation:
+        """Queue a request and return at once.
+
+        What is wrong with the request itself is raised from the generation, since rendering and
+        tokenising happen on another thread.
+
+        Raises:
+            Overloaded: The queue is full.
+            EngineFailed: The engine has stopped.
+        """
+        mailbox = Mailbox()
+        generation = Generation(mailbox)
+        with self._lock:
+            if self._state != "ready":
+                raise EngineFailed(self._reason)
+            if len(self._running) >= self._options.max_active + self._options.queue_limit:
+                raise Overloaded(
+                    f"{len(self._running)} requests are running or waiting, which is the limit."
+                    " Try again in a moment."
+                )
+            self._running.add(generation)
+            self._pool.submit(self._prepare, request, mailbox, generation, time.perf_counter())
+        return generation
+
+    def _prepare(
+        self, request: ChatRequest, mailbox: Mailbox, generation: Generation, submitted: float
+    ) -> None:
+        from mtplx_engine.runtime.worker import Job  # noqa: PLC0415
+
+        def on_end() -> None:
+            self._end(generation)
+
+        try:
+            if generation.cancelled:
+                raise Cancelled("The generation was cancelled.")
+            prepared = self._preparer.prepare(request)
+        except EngineError as error:
+            mailbox.put(error)
+            on_end()
+        except Exception as error:
+            failure = EngineError(f"The request could not be prepared: {error!r}")
+            failure.__cause__ = error
+            mailbox.put(failure)
+            on_end()
+        else:
+            self._worker.add(Job(prepared, mailbox, generation, submitted, on_end))
+
+    def _end(self, generation: Generation) -> None:
+        with self._idle:
+            self._running.discard(generation)
+            self._completed += 1
+            self._idle.notify_all()
+
+    def call(self, function: Callable[[], T]) -> T:
+        """Run a function on the thread that owns every MLX array, between two steps.
+
+        Raises:
+            EngineFailed: The engine has stopped.
+            Exception: Whatever the function raises.
+        """
+        with self._lock:
+            if self._state != "ready":
+                raise EngineFailed(self._reason)
+            future = self._worker.call(function)
+        result: T = future.result()
+        return result
+
+    def status(self) -> EngineStatus:
+        """State and load, without waiting for the model."""
+        with self._lock:
+            running, completed = len(self._running), self._completed
+            active = min(self._worker.active, running)
+            return EngineStatus(self._state, self._reason, active, running - active, completed)
+
+    def close(self, drain_s: float = 0.0) -> None:
+        """Refuse new requests, let running ones finish for `drain_s` seconds, cancel the rest.
+
+        Blocks until the engine's threads have ended. Closing twice does nothing.
+        """
+        deadline = time.monotonic() + drain_s
+        with self._idle:
+            if self._state == "ready":
+                self._state, self._reason = "closed", "The engine was closed."
+            while self._running and (left := deadline - time.monotonic()) > 0:
+                self._idle.wait(left)
+            for generation in self._running:
+                generation.cancel()
+        self._pool.shutdown(wait=True)
+        self._worker.stop()
+
+    def _failed(self, failure: EngineFailed) -> None:
+        with self._lock:
+            if self._state == "ready":
+                self._state, self._reason = "failed", str(failure)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+def _ignore(_: LoadProgress) -> None:
+    pass

@@ -91,24 +91,39 @@ class Generation:
                 self._events.append(Started(prompt_tokens))
             case PrefillProgress():
                 self._events.append(item)
-            case Piece(text, tokens):
-                self._receive_piece(text, tokens)
+            case Piece(texts):
+                self._receive_piece(texts)
             case Ended():
                 self._finish(item)
 
-    def _receive_piece(self, text: str, tokens: int) -> None:
-        self._completion_tokens += tokens
+    def _receive_piece(self, texts: tuple[str, ...]) -> None:
+        self._completion_tokens += len(texts)
         if self._splitter is None:
-            if text:
-                self._events.append(TextDelta(text))
+            self._post(TextDelta("".join(texts)))
             return
-        if self._splitter.reasoning:
-            self._reasoning_tokens += tokens
-        self._events.extend(self._splitter.feed(text))
+        for text in texts:
+            before = self._splitter.reasoning
+            for delta in self._splitter.feed(text):
+                self._post(delta)
+            # The markers themselves count as reasoning.
+            self._reasoning_tokens += before or self._splitter.reasoning
+
+    def _post(self, delta: TextDelta | ReasoningDelta) -> None:
+        """Append a delta, joined with the one before it when they are of a kind."""
+        last = self._events[-1] if self._events else None
+        if not delta.text:
+            return
+        if isinstance(delta, TextDelta) and isinstance(last, TextDelta):
+            self._events[-1] = TextDelta(last.text + delta.text)
+        elif isinstance(delta, ReasoningDelta) and isinstance(last, ReasoningDelta):
+            self._events[-1] = ReasoningDelta(last.text + delta.text)
+        else:
+            self._events.append(delta)
 
     def _finish(self, end: Ended) -> None:
         if self._splitter is not None:
-            self._events.extend(self._splitter.close())
+            for delta in self._splitter.close():
+                self._post(delta)
         usage = Usage(end.prompt_tokens, self._completion_tokens, self._reasoning_tokens)
         self._events.append(
             Finished(end.reason, end.stop_sequence, usage, end.speculation, end.timings)

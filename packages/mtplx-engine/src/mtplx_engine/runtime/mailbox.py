@@ -25,10 +25,13 @@ class Opened:
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """Settled text and the number of tokens it took; the text may be empty."""
+    """The text that each of some tokens settled, in order; many settle none.
 
-    text: str
-    tokens: int
+    One text a token, so that what is counted as reasoning depends on the tokens alone, not on how
+    many came out of a round or were waiting in the box.
+    """
+
+    texts: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +61,7 @@ class Mailbox:
         with self._ready:
             last = self._items[-1] if self._items else None
             if isinstance(item, Piece) and isinstance(last, Piece):
-                self._items[-1] = Piece(last.text + item.text, last.tokens + item.tokens)
+                self._items[-1] = Piece(last.texts + item.texts)
             elif isinstance(item, PrefillProgress) and isinstance(last, PrefillProgress):
                 self._items[-1] = item
             else:

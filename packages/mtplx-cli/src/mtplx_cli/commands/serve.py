@@ -1,0 +1,75 @@
+"""`mtplx serve`."""
+
+from typing import Annotated
+
+import typer
+
+from mtplx_cli.options import AcceptanceOption, BlasOption, DepthOption, MTPOption
+
+
+def serve(
+    model: Annotated[
+        str | None,
+        typer.Argument(
+            help="A model folder or a Hugging Face id. Without it: a small model that is fetched"
+            " once (93 MB).",
+            show_default=False,
+        ),
+    ] = None,
+    host: Annotated[str, typer.Option(help="Loopback address to listen on.")] = "127.0.0.1",
+    port: Annotated[
+        int, typer.Option(min=0, max=65535, help="Port to listen on; 0 takes a free one.")
+    ] = 8000,
+    mtp: MTPOption = None,
+    depth: DepthOption = None,
+    acceptance: AcceptanceOption = "auto",
+    blas: BlasOption = "auto",
+    max_active_requests: Annotated[
+        int, typer.Option(min=1, help="Requests that take turns; the rest wait.")
+    ] = 4,
+    queue_limit: Annotated[
+        int, typer.Option(min=0, help="Requests that may wait; more are refused.")
+    ] = 64,
+    strict_fields: Annotated[
+        bool, typer.Option("--strict-fields", help="Refuse request fields that have no effect.")
+    ] = False,
+    strict_model: Annotated[
+        bool, typer.Option("--strict-model", help="Refuse requests that name another model.")
+    ] = False,
+    keepalive_s: Annotated[
+        float, typer.Option(help="A streamed answer silent for so long gets a comment.")
+    ] = 10.0,
+    drain_s: Annotated[
+        float, typer.Option(help="On Ctrl-C, running answers may go on for so long.")
+    ] = 10.0,
+) -> None:
+    """Serve a model over HTTP, with the APIs that existing clients use.
+
+    Example: mtplx serve mlx-community/Qwen3.5-4B-4bit --port 8080
+
+    Ctrl-C stops it after running answers are done; a second Ctrl-C stops it at once.
+    """
+    from mtplx_cli.opening import engine_options  # noqa: PLC0415
+    from mtplx_cli.serving import serve_model  # noqa: PLC0415
+    from mtplx_server.settings import ServerSettings  # noqa: PLC0415
+
+    code = serve_model(
+        engine_options(
+            model,
+            mtp=mtp,
+            depth=depth,
+            acceptance=acceptance,
+            blas=blas,
+            max_active=max_active_requests,
+            queue_limit=queue_limit,
+        ),
+        ServerSettings(
+            host=host,
+            port=port,
+            keepalive_s=keepalive_s,
+            drain_s=drain_s,
+            strict_fields=strict_fields,
+            strict_model=strict_model,
+        ),
+    )
+    raise typer.Exit(code)

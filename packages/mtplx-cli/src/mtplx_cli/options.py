@@ -1,0 +1,40 @@
+"""Options that several commands share."""
+
+from typing import Annotated, Literal
+
+import typer
+
+Acceptance = Literal["auto", "coupled", "rejection"]
+Blas = Literal["auto", "openblas", "mlx"]
+
+MTPOption = Annotated[
+    bool | None,
+    typer.Option(
+        "--mtp/--no-mtp",
+        help="Draft with the MTP head, or never. Without either: draft if there is a head that"
+        " works.",
+        show_default=False,
+    ),
+]
+DepthOption = Annotated[
+    int | None,
+    typer.Option(
+        min=0,
+        help="Tokens to draft per round; 0 decodes plainly. Without it: what suits the model.",
+        show_default=False,
+    ),
+]
+AcceptanceOption = Annotated[
+    Acceptance,
+    typer.Option(
+        help="How drafts are judged. coupled: a seeded answer is the same at every depth;"
+        " rejection: accepts a little more; auto: coupled with a seed, rejection without."
+    ),
+]
+BlasOption = Annotated[
+    Blas,
+    typer.Option(
+        help="Linear algebra on the CPU under Linux. openblas is many times faster; mlx is equal"
+        " bit for bit at every depth; auto takes openblas where it is installed."
+    ),
+]

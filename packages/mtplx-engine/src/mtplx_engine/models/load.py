@@ -1,0 +1,68 @@
+"""From a reference to a model that is ready to decode."""
+
+import time
+
+from mtplx_engine import backend
+from mtplx_engine.backend import mx
+from mtplx_engine.interface import LoadProgress, ModelInfo, OnLoadProgress
+from mtplx_engine.models.attach import Attached, MTPChoice, attach_head
+from mtplx_engine.models.config import context_length, sampling_defaults
+from mtplx_engine.models.loaded import LoadedModel
+from mtplx_engine.models.locate import Located
+from mtplx_engine.models.trunk import Trunk, load_trunk
+
+
+def load(
+    located: Located, *, mtp: MTPChoice, depth: int | None, on_progress: OnLoadProgress
+) -> LoadedModel:
+    """Load the model in a folder and its head.
+
+    Args:
+        located: The folder and what to call it.
+        mtp: Whether to draft.
+        depth: Tokens to draft per round; None takes the family's default.
+        on_progress: Called on this thread.
+
+    Raises:
+        ModelError: It cannot be served; the message says why.
+    """
+    on_progress(LoadProgress("load", f"reading weights of {located.id}"))
+    trunk = load_trunk(located.folder)
+    on_progress(LoadProgress("probe", "measuring the MTP head"))
+    attached = attach_head(trunk, located.folder, located.head, mtp)
+    return LoadedModel(
+        model=trunk.model,
+        tokenizer=trunk.tokenizer,
+        head=attached.head,
+        tape=attached.tape,
+        end_tokens=frozenset(trunk.tokenizer.eos_token_ids),
+        defaults=sampling_defaults(located.folder),
+        vocabulary=_vocabulary(trunk),
+        info=_info(located, trunk, attached, depth),
+    )
+
+
+def _vocabulary(trunk: Trunk) -> int:
+    """Logits per position, read off the shape of a lazy pass that is never computed."""
+    return int(trunk.model(mx.array([[0]])).shape[-1])
+
+
+def _info(located: Located, trunk: Trunk, attached: Attached, depth: int | None) -> ModelInfo:
+    family = attached.head.family if attached.head else None
+    max_depth = family.max_depth if family else 0
+    default = family.default_depth if family else 0
+    return ModelInfo(
+        id=located.id,
+        source=str(located.folder),
+        architecture=str(trunk.config["model_type"]),
+        parameters=trunk.parameters,
+        context_length=context_length(trunk.config),
+        quantization=trunk.quantization + (", unpacked to float32" if trunk.unpacked else ""),
+        dtype=str(trunk.dtype).removeprefix("mlx.core."),
+        mtp=family is not None,
+        mtp_reason=attached.reason,
+        default_depth=default if depth is None else min(depth, max_depth),
+        max_depth=max_depth,
+        backend=backend.describe(),
+        created=int(time.time()),
+    )

@@ -1,0 +1,78 @@
+"""A short test of a head at load time, on the trunk it will draft for.
+
+RMSNorm hides scale errors and a wrong hidden state still gives fluent-looking drafts, so nothing
+but the acceptance rate would ever show that a head is wired wrongly. One pass over a page of prose
+shows it at once.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+from mtplx_engine.backend import mx, read_float
+from mtplx_engine.cache.rollback import roll_back
+from mtplx_engine.cache.tape import Tape
+from mtplx_engine.errors import ModelError
+from mtplx_engine.families.base import TrunkParts
+from mtplx_engine.families.head import Head
+
+_PROSE = (
+    "The heart is a muscle about the size of a fist. It pumps blood through the body by way of"
+    " the circulatory system, supplying oxygen and nutrients to the tissues and removing carbon"
+    " dioxide and other wastes. In one day it beats about one hundred thousand times. The right"
+    " side of the heart receives blood from the body and sends it to the lungs, where it picks up"
+    " oxygen. The left side of the heart receives the blood from the lungs and sends it to the"
+    " rest of the body. There are four chambers in the heart: two upper chambers, called the atria,"
+    " and two lower chambers, called the ventricles."
+)
+_MOST_TOKENS = 160
+
+
+class Probe:
+    """One trunk pass over the sample, reused for every candidate head."""
+
+    def __init__(
+        self, parts: TrunkParts, tokenizer: Any, make_cache: Callable[[], list[Any]]
+    ) -> None:
+        self._parts = parts
+        self._make_cache = make_cache
+        ids = tokenizer.encode(_PROSE)[:_MOST_TOKENS]
+        self._tokens = mx.array([ids])
+        self._hidden = parts.body(self._tokens, make_cache())
+        self._choices = mx.argmax(parts.unembed(self._hidden[0]), axis=-1)
+        mx.eval(self._hidden, self._choices)
+
+    def agreement(self, head: Head) -> float:
+        """How often the head's first guess is the trunk's own, from 0 to 1.
+
+        Pair p guesses token p + 2, which the trunk chooses at position p + 1.
+        """
+        hidden = head.draft(self._hidden[:, :-1], self._tokens[:, 1:], head.make_cache())
+        guesses = mx.argmax(head.draft_logits(hidden[0]), axis=-1)
+        if head.vocab is not None:
+            guesses = head.vocab[guesses]
+        return read_float(mx.mean(guesses == self._choices[1:]))
+
+    def check_tape(self, tape: Tape) -> None:
+        """Check that rolling back by tape equals never having fed the positions.
+
+        Raises:
+            ModelError: It does not, so this mlx-lm computes recurrent layers in a way we do not
+                know.
+        """
+        fed, keep = 4, 2
+        block, probe = self._tokens[:, 8 : 8 + fed], self._tokens[:, :1]
+        rolled, fresh = self._make_cache(), self._make_cache()
+        self._parts.body(self._tokens[:, :8], rolled)
+        with tape:
+            self._parts.body(block, rolled)
+        roll_back(rolled, tape, fed=fed, keep=keep)
+        self._parts.body(self._tokens[:, :8], fresh)
+        self._parts.body(block[:, :keep], fresh)
+        got, wanted = self._parts.body(probe, rolled), self._parts.body(probe, fresh)
+        error = read_float(mx.max(mx.abs(got - wanted)) / mx.max(mx.abs(wanted)))
+        if not error < 0.02:
+            raise ModelError(
+                "Recurrent layers cannot be rolled back with this version of mlx-lm"
+                f" (relative error {error:.2g}). Use --no-mtp, or the mlx-lm version that"
+                " mtplx-engine asks for."
+            )

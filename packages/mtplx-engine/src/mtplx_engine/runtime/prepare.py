@@ -1,0 +1,146 @@
+"""From a request to what the MLX thread needs: token ids, rule, limits. Pure Python, no arrays.
+
+Runs in a small pool, so that rendering and tokenising a long conversation delays neither the
+event loop nor a running generation.
+"""
+
+import secrets
+from dataclasses import dataclass
+from typing import Any
+
+from mtplx_engine.chat.reasoning import ReasoningMarkers, ReasoningSplitter
+from mtplx_engine.chat.render import render
+from mtplx_engine.decode.rules import RuleName
+from mtplx_engine.decode.sampling import Sampler
+from mtplx_engine.errors import ContextOverflow, InvalidRequest
+from mtplx_engine.interface import ModelInfo
+from mtplx_engine.request import (
+    Acceptance,
+    ChatRequest,
+    Conversation,
+    RawText,
+    Sampling,
+    TokenIds,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """A request with everything resolved.
+
+    Attributes:
+        tokens: Ids of the prompt.
+        splitter: Separates reasoning from text; None where the model has none.
+        sampler: How tokens are drawn.
+        rule: How drafts are judged.
+        seed: Of the request, or fresh.
+        depth: Tokens drafted per round; 0 decodes plainly.
+        max_tokens: At most so many tokens are emitted; the context window is taken into account.
+        stop: Stop strings.
+    """
+
+    tokens: list[int]
+    splitter: ReasoningSplitter | None
+    sampler: Sampler
+    rule: RuleName
+    seed: int
+    depth: int
+    max_tokens: int
+    stop: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Preparer:
+    """Prepares requests for one model.
+
+    Attributes:
+        tokenizer: mlx-lm's tokenizer wrapper.
+        info: The model's limits.
+        defaults: Sampling for what a request leaves open.
+        acceptance: The rule for requests that leave it to the engine.
+    """
+
+    tokenizer: Any
+    info: ModelInfo
+    defaults: Sampling
+    acceptance: Acceptance
+
+    def prepare(self, request: ChatRequest) -> Prepared:
+        """Render, tokenise and resolve.
+
+        Raises:
+            InvalidRequest: The request cannot be served by this model.
+            ContextOverflow: The prompt leaves no room for an answer.
+        """
+        tokens, splitter = self._tokens(request)
+        room = self.info.context_length - len(tokens)
+        if room < 1:
+            raise ContextOverflow(len(tokens), self.info.context_length)
+        sampling = request.sampling
+        sampler = self._sampler(sampling)
+        seed = secrets.randbits(64) if sampling.seed is None else sampling.seed
+        return Prepared(
+            tokens=tokens,
+            splitter=splitter,
+            sampler=sampler,
+            rule=self._rule(request, sampler),
+            seed=seed,
+            depth=self._depth(request),
+            max_tokens=min(request.limits.max_tokens or room, room),
+            stop=request.limits.stop,
+        )
+
+    def _tokens(self, request: ChatRequest) -> tuple[list[int], ReasoningSplitter | None]:
+        match request.prompt:
+            case Conversation() as conversation:
+                text = render(conversation, self.tokenizer)
+                tokens = self.tokenizer.encode(text, add_special_tokens=False)
+                splitter = self._splitter(text)
+            case RawText(text):
+                tokens, splitter = self.tokenizer.encode(text), None
+            case TokenIds(ids):
+                tokens, splitter = list(ids), None
+                largest = len(self.tokenizer)
+                if any(not 0 <= token < largest for token in tokens):
+                    raise InvalidRequest(f"Token ids must be in [0, {largest}).", "prompt")
+        if not tokens:
+            raise InvalidRequest("The prompt is empty.", "prompt")
+        return tokens, splitter
+
+    def _splitter(self, prompt: str) -> ReasoningSplitter | None:
+        if not self.tokenizer.has_thinking:
+            return None
+        markers = ReasoningMarkers(self.tokenizer.think_start, self.tokenizer.think_end)
+        return ReasoningSplitter(markers, starts_open=markers.opened_by(prompt))
+
+    def _sampler(self, sampling: Sampling) -> Sampler:
+        def resolve(name: str) -> Any:
+            value = getattr(sampling, name)
+            return getattr(self.defaults, name) if value is None else value
+
+        return Sampler(
+            temperature=resolve("temperature"),
+            top_k=resolve("top_k"),
+            top_p=resolve("top_p"),
+            min_p=resolve("min_p"),
+        )
+
+    def _rule(self, request: ChatRequest, sampler: Sampler) -> RuleName:
+        if sampler.greedy:
+            return "greedy"
+        asked = self.acceptance if request.acceptance == "auto" else request.acceptance
+        if asked == "auto":
+            return "rejection" if request.sampling.seed is None else "coupled"
+        return asked
+
+    def _depth(self, request: ChatRequest) -> int:
+        if request.depth is None:
+            return self.info.default_depth
+        if request.depth > self.info.max_depth:
+            why = (
+                f"at most {self.info.max_depth} for this model"
+                if self.info.mtp
+                else f"0, because drafting is {self.info.mtp_reason}"
+            )
+            raise InvalidRequest(f"depth must be {why}; got {request.depth}.", "depth")
+        return request.depth

@@ -1,0 +1,231 @@
+"""An engine that plays scripts instead of running a model, for tests of whatever sits above it.
+
+    engine = ScriptedEngine(Script(["Hel", "lo"]))
+    assert engine.submit(request).result().text == "Hello"
+
+It goes through the same mailbox and the same `Generation` as the real engine, from another thread,
+and knows no MLX.
+"""
+
+import threading
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from mtplx_engine.chat.reasoning import ReasoningMarkers, ReasoningSplitter
+from mtplx_engine.errors import Cancelled, EngineError, EngineFailed, Overloaded
+from mtplx_engine.events import FinishReason, PrefillProgress, Speculation, Timings
+from mtplx_engine.interface import EngineState, EngineStatus, ModelInfo
+from mtplx_engine.request import ChatRequest
+from mtplx_engine.runtime.generation import Generation
+from mtplx_engine.runtime.mailbox import Ended, Mailbox, Opened, Piece
+
+_POLL_S = 0.002
+
+SCRIPTED_MODEL = ModelInfo(
+    id="org/scripted",
+    source="(script)",
+    architecture="script",
+    parameters=0,
+    context_length=4096,
+    quantization="none",
+    dtype="none",
+    mtp=True,
+    mtp_reason="The script says so.",
+    default_depth=2,
+    max_depth=4,
+    backend="script",
+    created=1_700_000_000,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Hold:
+    """A step that lasts until `release` is set, or the generation is cancelled."""
+
+    release: threading.Event
+
+
+Step = str | PrefillProgress | Hold | EngineError
+
+
+@dataclass(frozen=True, slots=True)
+class Script:
+    """One generation.
+
+    Attributes:
+        steps: Played in order. A string is one token of the answer, which may hold `<think>`
+            markers; an error ends the generation.
+        before: Lasts before `Started`, as waiting in a queue would.
+        rejection: Raised in place of `Started`.
+        prompt_tokens: What `Started` says.
+        thinks: Whether the answer begins inside a reasoning block.
+        reason: Why it ends; `length` when the request's `max_tokens` comes first.
+        stop_sequence: The stop string that ended it.
+    """
+
+    steps: Sequence[Step] = ("Hello", " there")
+    before: Hold | None = None
+    rejection: EngineError | None = None
+    prompt_tokens: int = 7
+    thinks: bool = False
+    reason: FinishReason = "stop"
+    stop_sequence: str | None = None
+
+
+class ScriptedEngine:
+    """A `ChatEngine` that plays one script, or the one that a function picks for each request.
+
+    Attributes:
+        requests: What was submitted, in order.
+        cancelled: Requests that ended because their generation was cancelled.
+    """
+
+    def __init__(
+        self,
+        script: Script | Callable[[ChatRequest], Script] = Script(),
+        *,
+        model: ModelInfo = SCRIPTED_MODEL,
+        capacity: int | None = None,
+    ) -> None:
+        """Prepare to play.
+
+        Args:
+            script: What to play.
+            model: What to claim to be.
+            capacity: Generations at a time; one more is refused as `Overloaded`.
+        """
+        self._script = script
+        self._model = model
+        self._capacity = capacity
+        self._changed = threading.Condition()
+        self._state: EngineState = "ready"
+        self._reason = ""
+        self._running: dict[Generation, Mailbox] = {}
+        self._completed = 0
+        self.requests: list[ChatRequest] = []
+        self.cancelled: list[ChatRequest] = []
+
+    @property
+    def model(self) -> ModelInfo:
+        """What it claims to be."""
+        return self._model
+
+    def submit(self, request: ChatRequest) -> Generation:
+        """Start to play on a thread of its own.
+
+        Raises:
+            Overloaded: `capacity` generations are running.
+            EngineFailed: `fail` or `close` was called.
+        """
+        script = self._script if isinstance(self._script, Script) else self._script(request)
+        mailbox = Mailbox()
+        generation = Generation(mailbox)
+        with self._changed:
+            if self._state != "ready":
+                raise EngineFailed(f"The engine has stopped: {self._reason}.")
+            if self._capacity is not None and len(self._running) >= self._capacity:
+                raise Overloaded("The queue is full.", retry_after_s=2)
+            self.requests.append(request)
+            self._running[generation] = mailbox
+        threading.Thread(
+            target=self._play, args=(script, request, generation, mailbox), daemon=True
+        ).start()
+        return generation
+
+    def status(self) -> EngineStatus:
+        """State and load."""
+        with self._changed:
+            return EngineStatus(self._state, self._reason, len(self._running), 0, self._completed)
+
+    def close(self, drain_s: float = 0.0) -> None:
+        """Refuse new requests, wait for running ones for `drain_s`, cancel the rest."""
+        self._stop("closed", "it was closed")
+        self.wait_idle(drain_s)
+        with self._changed:
+            for generation in self._running:
+                generation.cancel()
+            self._changed.wait_for(lambda: not self._running)
+
+    def fail(self, reason: str) -> None:
+        """Die as a real engine would: every reader gets `EngineFailed`, and so does `submit`."""
+        self._stop("failed", reason)
+        with self._changed:
+            for generation, mailbox in self._running.items():
+                mailbox.put(EngineFailed(f"The engine has stopped: {reason}."))
+                generation.cancel()
+
+    def wait_idle(self, timeout_s: float) -> bool:
+        """Wait until nothing runs; return whether that came true."""
+        with self._changed:
+            return self._changed.wait_for(lambda: not self._running, timeout_s)
+
+    def _stop(self, state: EngineState, reason: str) -> None:
+        with self._changed:
+            if self._state == "ready":
+                self._state, self._reason = state, reason
+
+    def _play(
+        self, script: Script, request: ChatRequest, generation: Generation, mailbox: Mailbox
+    ) -> None:
+        try:
+            self._play_steps(script, request, generation, mailbox)
+        except EngineError as error:
+            if isinstance(error, Cancelled):
+                self.cancelled.append(request)
+            mailbox.put(error)
+        finally:
+            with self._changed:
+                del self._running[generation]
+                self._completed += 1
+                self._changed.notify_all()
+
+    def _play_steps(
+        self, script: Script, request: ChatRequest, generation: Generation, mailbox: Mailbox
+    ) -> None:
+        if script.before is not None:
+            _wait(script.before.release, generation)
+        if script.rejection is not None:
+            raise script.rejection
+        markers = ReasoningMarkers("<think>", "</think>")
+        splitter = ReasoningSplitter(markers, starts_open=script.thinks)
+        mailbox.put(Opened(script.prompt_tokens, splitter))
+        limit = request.limits.max_tokens
+        tokens = 0
+        for step in script.steps:
+            if limit is not None and tokens >= limit:
+                break
+            if generation.cancelled:
+                raise Cancelled("The generation was cancelled.")
+            match step:
+                case str():
+                    mailbox.put(Piece((step,)))
+                    tokens += 1
+                case PrefillProgress():
+                    mailbox.put(step)
+                case Hold(release):
+                    _wait(release, generation)
+                case EngineError():
+                    raise step
+        cut = limit is not None and tokens >= limit
+        mailbox.put(self._end(script, "length" if cut else script.reason, request))
+
+    def _end(self, script: Script, reason: FinishReason, request: ChatRequest) -> Ended:
+        depth = self._model.default_depth if request.depth is None else request.depth
+        speculation = Speculation(
+            mode="mtp" if depth else "plain",
+            depth=depth,
+            acceptance="greedy" if depth else None,
+            rounds=3,
+            drafted=(3,) * depth,
+            accepted=(2,) * depth,
+        )
+        timings = Timings(queue_s=0.001, prefill_s=0.25, decode_s=0.5)
+        return Ended(reason, script.stop_sequence, script.prompt_tokens, speculation, timings)
+
+
+def _wait(release: threading.Event, generation: Generation) -> None:
+    while not release.is_set():
+        if generation.cancelled:
+            raise Cancelled("The generation was cancelled.")
+        time.sleep(_POLL_S)

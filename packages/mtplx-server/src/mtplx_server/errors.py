@@ -1,0 +1,114 @@
+"""What can go wrong, and how it looks from outside, once for all protocols.
+
+    ServerError
+    ├── InvalidSetting        a setting makes no sense
+    ├── AddressInUse          somebody else listens on that port
+    ├── AddressRefused        that address is not, or must not be, ours to listen on
+    └── RequestRefused        the server refuses a request by itself; carries its `Problem`
+
+`problem_of` turns these and the engine's errors into a `Problem`; each protocol renders a `Problem`
+in its own envelope.
+"""
+
+from dataclasses import dataclass
+from typing import Literal
+
+from mtplx_engine.errors import (
+    Cancelled,
+    ContextOverflow,
+    EngineFailed,
+    InvalidRequest,
+    NonFiniteLogits,
+    Overloaded,
+)
+
+Kind = Literal["invalid_request_error", "server_error"]
+
+_ENGINE_RETRY_S = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """A failure as the client is told of it.
+
+    Attributes:
+        status: HTTP status.
+        kind: Whose fault it is.
+        message: For people; never holds a traceback.
+        code: A word for programs, or None.
+        param: The request field at fault, or None.
+        retry_after_s: Seconds after which another attempt is sensible, or None.
+        allow: Methods that the path does have, when this one is not among them.
+    """
+
+    status: int
+    kind: Kind
+    message: str
+    code: str | None = None
+    param: str | None = None
+    retry_after_s: int | None = None
+    allow: tuple[str, ...] = ()
+
+
+class ServerError(Exception):
+    """Base of all errors of this package. The message is meant for the person who asked."""
+
+
+class InvalidSetting(ServerError, ValueError):
+    """A setting makes no sense; the message names it."""
+
+
+class AddressInUse(ServerError):
+    """Somebody else listens on that port."""
+
+
+class AddressRefused(ServerError):
+    """The address cannot be listened on, or must not be."""
+
+
+class RequestRefused(ServerError):
+    """The server refuses a request by itself, without the engine."""
+
+    def __init__(self, problem: Problem) -> None:
+        super().__init__(problem.message)
+        self.problem = problem
+
+
+def bad_request(message: str, *, param: str | None = None, code: str | None = None) -> Exception:
+    """The exception for a request that cannot be served as it stands."""
+    return RequestRefused(Problem(400, "invalid_request_error", message, code, param))
+
+
+def unknown_model(name: str, served: str) -> Exception:
+    """The exception for a model that is not the served one."""
+    message = f"The model {name!r} does not exist; this server serves {served!r}."
+    return RequestRefused(
+        Problem(404, "invalid_request_error", message, "model_not_found", "model")
+    )
+
+
+def problem_of(error: BaseException) -> Problem:
+    """How a failure looks from outside. What is not foreseen is a 500 that tells nothing."""
+    match error:
+        case RequestRefused(problem=problem):
+            return problem
+        case ContextOverflow():
+            code = "context_length_exceeded"
+            return Problem(400, "invalid_request_error", str(error), code, error.param)
+        case InvalidRequest():
+            return Problem(400, "invalid_request_error", str(error), None, error.param)
+        case Overloaded(retry_after_s=after):
+            return Problem(
+                503, "server_error", str(error), "server_overloaded", retry_after_s=after
+            )
+        case EngineFailed():
+            after = _ENGINE_RETRY_S
+            return Problem(503, "server_error", str(error), "engine_failed", retry_after_s=after)
+        case Cancelled():
+            after = _ENGINE_RETRY_S
+            return Problem(503, "server_error", str(error), "cancelled", retry_after_s=after)
+        case NonFiniteLogits():
+            return Problem(500, "server_error", str(error), "non_finite_logits")
+        case _:
+            message = "The server failed on this request; its log says why."
+            return Problem(500, "server_error", message, "internal_error")

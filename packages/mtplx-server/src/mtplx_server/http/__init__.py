@@ -1,0 +1,1 @@
+"""The protocols on HTTP. Besides `app` and `run`, the only place that knows Sanic."""

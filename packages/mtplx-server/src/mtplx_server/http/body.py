@@ -1,0 +1,90 @@
+"""From the bytes of a request body to its wire model, with one shape of 400 for all that is wrong.
+
+The JSON parser here is pydantic's: unlike the standard library's it has a depth limit, and it
+refuses NaN, lone surrogates and numbers of absurd length.
+"""
+
+from typing import Any, TypeVar, cast
+
+from pydantic import ValidationError
+from pydantic_core import ErrorDetails, from_json
+from sanic import Request
+from sanic.http import Http
+
+from mtplx_client.wire._base import WireRequest
+from mtplx_server.errors import Problem, RequestRefused, bad_request
+
+Body = TypeVar("Body", bound=WireRequest)
+
+# A client that is still sending may miss an early refusal, so this much beyond the limit is read
+# and thrown away first.
+_READ_ON_BYTES = 64 * 1024 * 1024
+
+
+async def read_body(request: Request, limit_bytes: int) -> bytes:
+    """Receive the whole body.
+
+    Raises:
+        RequestRefused: 413, it is larger than the limit.
+    """
+    parts: list[bytes] = []
+    size = 0
+    stream = cast(Http, request.stream)
+    async for part in stream:
+        size += len(part)
+        if size <= limit_bytes:
+            parts.append(part)
+        elif size > limit_bytes + _READ_ON_BYTES:
+            stream.keep_alive = False  # the rest of the body is still in the way
+            break
+    if size > limit_bytes:
+        message = f"The request body is larger than {limit_bytes} bytes."
+        raise RequestRefused(Problem(413, "invalid_request_error", message, "request_too_large"))
+    return b"".join(parts)
+
+
+def parse_body(content: bytes, wire: type[Body]) -> Body:
+    """Read a body.
+
+    Raises:
+        RequestRefused: It is not JSON, not an object, or a field has the wrong type.
+    """
+    try:
+        values = from_json(content, allow_inf_nan=False)
+    except ValueError as error:
+        raise bad_request(f"The request body is not valid JSON: {error}.") from None
+    if not isinstance(values, dict):
+        raise bad_request("The request body must be a JSON object.")
+    try:
+        return wire.model_validate(values)
+    except ValidationError as error:
+        raise _wrong_type(error, values) from None
+
+
+def _wrong_type(error: ValidationError, values: dict[str, Any]) -> Exception:
+    """One field of those that are wrong: the most deeply nested, as that is the one meant.
+
+    A field that may be a string or a list gives one error for each; they are told together.
+    """
+    wrong: dict[str, list[str]] = {}
+    for detail in error.errors(include_url=False, include_input=False, include_context=False):
+        wrong.setdefault(_path(detail, values), []).append(_reason(detail))
+    path = max(wrong, key=lambda each: each.count(".") + each.count("["))
+    return bad_request(f"{path}: {' or '.join(dict.fromkeys(wrong[path]))}.", param=path)
+
+
+def _reason(detail: ErrorDetails) -> str:
+    return "this field is required" if detail["type"] == "missing" else detail["msg"].lower()
+
+
+def _path(detail: ErrorDetails, values: Any) -> str:
+    """Where in the body an error is. Pydantic's location also names union members: skip those."""
+    path = ""
+    for step in detail["loc"]:
+        if isinstance(step, int):
+            path += f"[{step}]"
+            values = values[step] if isinstance(values, list) and step < len(values) else None
+        elif isinstance(values, dict) and (step in values or detail["type"] == "missing"):
+            path += f".{step}" if path else step
+            values = values.get(step)
+    return path

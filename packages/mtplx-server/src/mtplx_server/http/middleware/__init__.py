@@ -1,0 +1,1 @@
+"""What happens to every reply, whatever it is."""

@@ -1,0 +1,13 @@
+"""OpenAI's error envelope, for its endpoints and for paths that belong to nobody."""
+
+from mtplx_client.wire.error import ErrorDetail, ErrorReply
+from mtplx_server.errors import Problem
+
+
+def error_reply(problem: Problem) -> ErrorReply:
+    """Render a failure; all four keys are always there."""
+    return ErrorReply(
+        error=ErrorDetail(
+            message=problem.message, type=problem.kind, param=problem.param, code=problem.code
+        )
+    )

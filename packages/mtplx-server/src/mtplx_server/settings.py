@@ -1,0 +1,41 @@
+"""What can be set about a server. Plain values, checked when they are made."""
+
+import math
+from dataclasses import dataclass
+
+from mtplx_server.errors import InvalidSetting
+
+
+@dataclass(frozen=True, slots=True)
+class ServerSettings:
+    """How to serve.
+
+    Attributes:
+        host: Address to listen on; only loopback addresses are allowed.
+        port: Port to listen on; 0 takes any free one.
+        keepalive_s: A streamed answer that is silent for so long gets a comment, so that nobody
+            on the way takes the connection for dead.
+        drain_s: When told to stop, running answers may go on for so long.
+        strict_fields: Refuse request fields that would have no effect, instead of naming them in
+            the reply.
+        strict_model: Refuse requests that name another model than the served one.
+        max_body_bytes: Larger request bodies are refused.
+    """
+
+    host: str = "127.0.0.1"
+    port: int = 8000
+    keepalive_s: float = 10.0
+    drain_s: float = 10.0
+    strict_fields: bool = False
+    strict_model: bool = False
+    max_body_bytes: int = 16 * 1024 * 1024
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.port <= 65535:
+            raise InvalidSetting(f"port must be in [0, 65535]; got {self.port}.")
+        if not (math.isfinite(self.keepalive_s) and self.keepalive_s > 0):
+            raise InvalidSetting(f"keepalive_s must be more than 0; got {self.keepalive_s}.")
+        if not (math.isfinite(self.drain_s) and self.drain_s >= 0):
+            raise InvalidSetting(f"drain_s must be 0 or more; got {self.drain_s}.")
+        if self.max_body_bytes < 1:
+            raise InvalidSetting(f"max_body_bytes must be 1 or more; got {self.max_body_bytes}.")

@@ -1,0 +1,250 @@
+"""The streamed and the unstreamed answer, for every way in which a generation can go."""
+
+import asyncio
+import json
+from collections.abc import AsyncIterator
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mtplx_client import ChatCompletion, ChatCompletionChunk, accumulate
+from mtplx_engine.errors import (
+    Cancelled,
+    ContextOverflow,
+    EngineFailed,
+    InvalidRequest,
+    NonFiniteLogits,
+    Overloaded,
+)
+from mtplx_engine.events import (
+    Event,
+    Finished,
+    PrefillProgress,
+    ReasoningDelta,
+    Speculation,
+    Started,
+    TextDelta,
+    Timings,
+    Usage,
+)
+from mtplx_engine.runtime.generation import fold
+from mtplx_engine.testing import Script, ScriptedEngine
+from mtplx_server.http.stream import pump
+from mtplx_server.protocols.openai_chat.encode import ChatEncoder
+
+BODY: dict[str, Any] = {"messages": [{"role": "user", "content": "hi"}]}
+USAGE = {"stream": True, "stream_options": {"include_usage": True}}
+
+SCENARIOS = {
+    "text": Script(["Hel", "lo", " there"]),
+    "unicode": Script(["naïve ", "日本語 ", "👩‍👩‍👧", "\u2028", ' "quoted"\\\n']),
+    "reasoning": Script(["two", " plus", " two</think>", "four"], thinks=True),
+    "reasoning twice": Script(["<think>a</think>b<thi", "nk>c</think>", "d"]),
+    "only reasoning": Script(["hm", ", well"], thinks=True, reason="length"),
+    "stop string": Script(["one, "], stop_sequence="two"),
+    "length": Script(["a", "b"], reason="length"),
+    "empty": Script([]),
+    "long prompt": Script([PrefillProgress(10, 30), PrefillProgress(30, 30), "ok"]),
+}
+
+
+def data_of(text: str) -> list[str]:
+    """Payloads of a body of server-sent events; each must be one `data:` line."""
+    frames = text.split("\n\n")
+    assert frames.pop() == ""
+    assert all(frame.startswith("data: ") for frame in frames)
+    return [frame.removeprefix("data: ") for frame in frames]
+
+
+def without_names(answer: ChatCompletion) -> dict[str, Any]:
+    """An answer without what differs between any two requests."""
+    return answer.model_dump(exclude={"id": True, "created": True, "mtplx": {"request_id"}})
+
+
+@pytest.mark.parametrize("script", SCENARIOS.values(), ids=SCENARIOS.keys())
+def test_the_streamed_answer_is_the_unstreamed_one(serve, script):
+    client = serve(ScriptedEngine(script))
+    whole = client.post("/v1/chat/completions", json=BODY)
+    assert whole.status_code == 200
+    *chunks, end = data_of(client.post("/v1/chat/completions", json=BODY | USAGE).text)
+    assert end == "[DONE]"
+
+    joined = accumulate(ChatCompletionChunk.model_validate_json(chunk) for chunk in chunks)
+    assert without_names(joined) == without_names(ChatCompletion.model_validate_json(whole.text))
+
+
+@pytest.mark.parametrize("script", SCENARIOS.values(), ids=SCENARIOS.keys())
+def test_every_stream_has_the_same_frame_of_chunks(serve, script):
+    text = serve(ScriptedEngine(script)).post("/v1/chat/completions", json=BODY | USAGE).text
+    chunks = [json.loads(each) for each in data_of(text)[:-1]]
+    first, *deltas, finish, usage = chunks
+    assert first["choices"][0]["delta"] == {"role": "assistant", "content": ""}
+    assert all(chunk["choices"][0]["finish_reason"] is None for chunk in (first, *deltas))
+    assert all(len(chunk["choices"][0]["delta"]) == 1 for chunk in deltas)
+    assert finish["choices"][0]["delta"] == {}
+    assert finish["choices"][0]["finish_reason"] == script.reason
+    assert finish["mtplx"]["stop_sequence"] == script.stop_sequence
+    assert usage["choices"] == []
+    assert usage["usage"]["prompt_tokens"] == script.prompt_tokens
+    assert all(chunk["usage"] is None for chunk in chunks[:-1])
+    assert len({(chunk["id"], chunk["created"], chunk["model"]) for chunk in chunks}) == 1
+
+
+def test_without_include_usage_no_chunk_speaks_of_usage(serve):
+    text = serve().post("/v1/chat/completions", json=BODY | {"stream": True}).text
+    chunks = [json.loads(each) for each in data_of(text)[:-1]]
+    assert all("usage" not in chunk and chunk["choices"] for chunk in chunks)
+
+
+def test_an_answer_in_full(serve):
+    script = Script(["hm</think>", "Hello"], thinks=True)
+    response = serve(ScriptedEngine(script)).post("/v1/chat/completions", json=BODY)
+    answer = response.json()
+    assert answer.pop("id").startswith("chatcmpl-")
+    assert isinstance(answer.pop("created"), int)
+    assert answer == {
+        "object": "chat.completion",
+        "model": "org/scripted",
+        "choices": [
+            {
+                "index": 0,
+                "message": {"role": "assistant", "content": "Hello", "reasoning_content": "hm"},
+                "finish_reason": "stop",
+                "logprobs": None,
+            }
+        ],
+        "usage": {
+            "prompt_tokens": 7,
+            "completion_tokens": 2,
+            "total_tokens": 9,
+            "prompt_tokens_details": {"cached_tokens": 0},
+            "completion_tokens_details": {"reasoning_tokens": 1},
+        },
+        "mtplx": {
+            "request_id": response.headers["x-request-id"],
+            "mode": "mtp",
+            "depth": 2,
+            "acceptance": "greedy",
+            "rounds": 3,
+            "drafted": [3, 3],
+            "accepted": [2, 2],
+            "queue_s": 0.001,
+            "prefill_s": 0.25,
+            "decode_s": 0.5,
+            "tokens_per_s": 2.0,
+            "stop_sequence": None,
+            "ignored_fields": [],
+        },
+    }
+
+
+ERRORS = {
+    "invalid": (InvalidRequest("No.", "stop"), 400, None, "stop"),
+    "too long": (ContextOverflow(5000, 4096), 400, "context_length_exceeded", "messages"),
+    "overloaded": (Overloaded("Full.", 3), 503, "server_overloaded", None),
+    "engine gone": (EngineFailed("Gone."), 503, "engine_failed", None),
+    "cancelled": (Cancelled("Cancelled."), 503, "cancelled", None),
+    "not finite": (NonFiniteLogits("NaN."), 500, "non_finite_logits", None),
+}
+
+
+@pytest.mark.parametrize(("error", "status", "code", "param"), ERRORS.values(), ids=ERRORS.keys())
+@pytest.mark.parametrize("stream", [False, True])
+def test_a_failure_before_the_answer_is_a_status(serve, error, status, code, param, stream):
+    client = serve(ScriptedEngine(Script(rejection=error)))
+    response = client.post("/v1/chat/completions", json=BODY | {"stream": stream})
+    assert response.status_code == status
+    kind = "invalid_request_error" if status == 400 else "server_error"
+    expected = {"message": str(error), "type": kind, "param": param, "code": code}
+    assert response.json() == {"error": expected}
+    assert ("retry-after" in response.headers) == (status == 503)
+
+
+@pytest.mark.parametrize(("error", "status", "code", "param"), ERRORS.values(), ids=ERRORS.keys())
+def test_a_failure_in_the_middle_ends_both_kinds_of_answer(serve, error, status, code, param):
+    client = serve(ScriptedEngine(Script(["begun", error])))
+    whole = client.post("/v1/chat/completions", json=BODY)
+    assert whole.status_code == status
+    streamed = client.post("/v1/chat/completions", json=BODY | {"stream": True})
+    assert streamed.status_code == 200
+    *_, last = data_of(streamed.text)
+    assert json.loads(last) == whole.json()
+    assert json.loads(last)["error"]["code"] == code
+
+
+def test_a_fault_of_ours_tells_the_log_and_not_the_client(serve, caplog):
+    class Broken(ScriptedEngine):
+        def submit(self, request):
+            raise RuntimeError("secret")
+
+    response = serve(Broken()).post("/v1/chat/completions", json=BODY)
+    assert response.status_code == 500
+    assert response.json()["error"]["code"] == "internal_error"
+    assert "secret" not in response.text
+    assert "secret" in caplog.text
+    assert response.headers["x-request-id"] in caplog.text
+
+
+def test_a_fault_of_ours_in_a_stream_tells_the_log_and_not_the_client(caplog):
+    sent: list[bytes] = []
+
+    async def send(data: bytes) -> None:
+        sent.append(data)
+
+    async def events() -> AsyncIterator[Event]:
+        yield TextDelta("begun")
+        raise RuntimeError("secret")
+
+    stream = ChatEncoder("chatcmpl-1", 1, "m", "req_1", False, []).stream()
+    asyncio.run(pump(events(), stream, send, keepalive_s=60, request_id="req_1"))
+    *_, last = data_of(b"".join(sent).decode())
+    assert json.loads(last)["error"]["code"] == "internal_error"
+    assert "secret" not in last
+    assert "secret" in caplog.text
+    assert "req_1" in caplog.text
+
+
+def test_max_tokens_ends_the_answer(serve):
+    answer = serve().post("/v1/chat/completions", json=BODY | {"max_tokens": 1}).json()
+    assert answer["choices"][0]["finish_reason"] == "length"
+    assert answer["choices"][0]["message"]["content"] == "Hello"
+    assert answer["mtplx"]["tokens_per_s"] is None
+
+
+def test_a_full_queue_is_refused_at_once(serve):
+    engine = ScriptedEngine(capacity=0)
+    response = serve(engine).post("/v1/chat/completions", json=BODY | {"stream": True})
+    assert response.status_code == 503
+    assert response.headers["retry-after"] == "2"
+
+
+TEXT = st.text(st.characters(exclude_categories=["Cs"]), min_size=1)
+
+
+@given(
+    deltas=st.lists(st.one_of(st.builds(TextDelta, TEXT), st.builds(ReasoningDelta, TEXT))),
+    include_usage=st.booleans(),
+    reason=st.sampled_from(["stop", "length"]),
+    decode_s=st.sampled_from([0.0, 0.3]),
+    ignored=st.lists(TEXT),
+)
+def test_any_events_give_the_same_answer_both_ways(
+    deltas, include_usage, reason, decode_s, ignored
+):
+    speculation = Speculation("plain", 0, None, len(deltas), (), ())
+    usage = Usage(3, len(deltas), 0)
+    end = Finished(reason, None, usage, speculation, Timings(0.0, 0.1, decode_s))
+    events: list[Event] = [Started(3), *deltas, end]
+    encoder = ChatEncoder("chatcmpl-1", 1, "m", "req_1", include_usage, ignored)
+    stream = encoder.stream()
+    frames = [*stream.open(), *(f for e in events[1:] for f in stream.feed(e)), *stream.close()]
+    assert frames.pop().data == "[DONE]"
+    assert not any("\n" in frame.data or "\r" in frame.data for frame in frames)
+
+    joined = accumulate(ChatCompletionChunk.model_validate_json(f.data) for f in frames)
+    whole = encoder.reply(fold(iter(events)))
+    assert joined.choices == whole.choices
+    assert joined.mtplx == whole.mtplx
+    assert joined.usage == (whole.usage if include_usage else None)
