@@ -82,5 +82,5 @@ def test_text_comes_as_soon_as_its_character_is_complete(byte_decode: Decode, te
 
 
 def test_invalid_bytes_do_not_stall(byte_decode: Decode) -> None:
-    out = pieces(byte_decode, [0xFF] * 50 + list("ok".encode()))
+    out = pieces(byte_decode, [0xFF] * 50 + list(b"ok"))
     assert sum(len(piece) for piece in out[:50]) >= 47

@@ -15,7 +15,7 @@ from rich.progress import (
 
 from mtplx_cli.options import Acceptance, Blas
 from mtplx_engine import Engine, EngineOptions
-from mtplx_engine.interface import LoadProgress
+from mtplx_engine.info import LoadProgress
 
 
 def engine_options(

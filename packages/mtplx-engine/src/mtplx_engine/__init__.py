@@ -36,7 +36,8 @@ from mtplx_engine.events import (
     Timings,
     Usage,
 )
-from mtplx_engine.interface import ChatEngine, EngineStatus, ModelInfo
+from mtplx_engine.info import EngineStatus, ModelInfo
+from mtplx_engine.interface import ChatEngine
 from mtplx_engine.request import (
     ChatRequest,
     Conversation,

@@ -8,13 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, Self, TypeVar
 
 from mtplx_engine.errors import Cancelled, EngineError, EngineFailed, InvalidRequest, Overloaded
-from mtplx_engine.interface import (
-    EngineState,
-    EngineStatus,
-    LoadProgress,
-    ModelInfo,
-    OnLoadProgress,
-)
+from mtplx_engine.info import EngineState, EngineStatus, LoadProgress, ModelInfo, OnLoadProgress
 from mtplx_engine.request import Acceptance, ChatRequest
 from mtplx_engine.runtime.generation import Generation
 from mtplx_engine.runtime.mailbox import Mailbox
@@ -88,7 +82,7 @@ class Engine:
 
         Args:
             options: What to open; the embedded default when None.
-            on_progress: Told how far it has come, on the engine's thread.
+            on_progress: Told how far it has come; called on several threads, one at a time.
 
         Raises:
             ModelError: The model cannot be served; the message says why and what to do.
@@ -109,10 +103,11 @@ class Engine:
         from mtplx_engine.runtime.worker import Worker  # noqa: PLC0415
 
         options = self._options
+        # On this thread, so that an interrupt ends a download and cleans up after it.
+        located = locate(options.model, on_progress=on_progress)
+        on_progress(LoadProgress("load", f"{located.id}: {located.why}"))
 
         def open_model() -> "LoadedModel":
-            located = locate(options.model, on_progress=on_progress)
-            on_progress(LoadProgress("load", f"{located.id}: {located.why}"))
             return load(located, mtp=options.mtp, depth=options.depth, on_progress=on_progress)
 
         self._worker = Worker(

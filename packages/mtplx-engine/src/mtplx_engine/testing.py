@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from mtplx_engine.chat.reasoning import ReasoningMarkers, ReasoningSplitter
 from mtplx_engine.errors import Cancelled, EngineError, EngineFailed, Overloaded
 from mtplx_engine.events import FinishReason, PrefillProgress, Speculation, Timings
-from mtplx_engine.interface import EngineState, EngineStatus, ModelInfo
+from mtplx_engine.info import EngineState, EngineStatus, ModelInfo
 from mtplx_engine.request import ChatRequest
 from mtplx_engine.runtime.generation import Generation
 from mtplx_engine.runtime.mailbox import Ended, Mailbox, Opened, Piece

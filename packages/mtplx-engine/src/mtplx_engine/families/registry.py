@@ -1,9 +1,10 @@
 """Which family an mlx-lm model type belongs to. The family's module is imported when needed."""
 
 import importlib
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from mtplx_engine.families.base import Family
+if TYPE_CHECKING:  # `can_draft` answers without MLX
+    from mtplx_engine.families.base import Family
 
 _FAMILIES = {
     "llama": "mtplx_engine.families.llama:FAMILY",
@@ -13,7 +14,12 @@ _FAMILIES = {
 }
 
 
-def family_of(config: dict[str, Any]) -> Family | None:
+def can_draft(model_type: str) -> bool:
+    """Whether heads of this mlx-lm model type can be attached."""
+    return model_type in _FAMILIES
+
+
+def family_of(config: dict[str, Any]) -> "Family | None":
     """The family of a model by its `config.json`, or None when it cannot draft."""
     reference = _FAMILIES.get(config.get("model_type", ""))
     if reference is None:

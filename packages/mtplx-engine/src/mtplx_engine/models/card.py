@@ -5,15 +5,12 @@ import importlib.util
 from dataclasses import dataclass
 from math import prod
 from pathlib import Path
-from typing import Any
 
 from mtplx_engine.errors import ModelInvalid
-from mtplx_engine.models.config import context_length, read_json
+from mtplx_engine.families.registry import can_draft
+from mtplx_engine.models.config import context_length, describe_quantization, read_json
 from mtplx_engine.models.footprint import Footprint, conversation_footprint, count_parameters
 from mtplx_engine.models.head_files import HeadFiles, TensorHeader, find_head, read_header
-
-# Tokenizers without a limit of their own store a huge number here.
-_SANE_LENGTH = 10_000_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,16 +67,16 @@ def read_card(folder: Path, head: Path | None = None) -> ModelCard:
     tensors = _trunk_tensors(files)
     head_files = find_head(folder, head)
     servable = _mlx_lm_has(model_type)
-    drafts = servable and head_files is not None and _can_draft(config)
+    drafts = servable and head_files is not None and can_draft(model_type)
     return ModelCard(
         folder=folder,
         model_type=model_type,
-        context_length=_context_length(folder, config),
+        context_length=context_length(folder, config),
         vocabulary=int(text.get("vocab_size") or 0),
         layers=int(text.get("num_hidden_layers") or 0),
         hidden_size=int(text.get("hidden_size") or 0),
         parameters=count_parameters(tensors, config.get("quantization") or {}),
-        quantization=_describe_quantization(config),
+        quantization=describe_quantization(config),
         weight_bytes=sum(path.stat().st_size for path in files),
         footprint=conversation_footprint(text, tensors),
         head=_describe_head(head_files) if head_files else None,
@@ -109,30 +106,6 @@ def _trunk_tensors(files: list[Path]) -> dict[str, TensorHeader]:
     return {name: tensor for name, tensor in tensors.items() if "mtp." not in name}
 
 
-def _context_length(folder: Path, config: dict[str, Any]) -> int:
-    """The model's own limit, or the tokenizer's where that is smaller."""
-    length = context_length(config)
-    tokenizer = folder / "tokenizer_config.json"
-    if tokenizer.is_file():
-        limit = read_json(tokenizer).get("model_max_length")
-        if isinstance(limit, int) and 0 < limit < _SANE_LENGTH:
-            return min(length, limit)
-    return length
-
-
-def _describe_quantization(config: dict[str, Any]) -> str:
-    settings = config.get("quantization") or {}
-    if "bits" not in settings:
-        method = (config.get("quantization_config") or {}).get("quant_method")
-        return str(method) if method else "none"
-    bits = {s["bits"] for s in settings.values() if isinstance(s, dict) and "bits" in s}
-    exceptions = sorted(bits - {settings["bits"]})
-    text = f"{settings['bits']}-bit, group {settings['group_size']}"
-    if exceptions:
-        text += f"; some tensors {' and '.join(f'{b}-bit' for b in exceptions)}"
-    return text
-
-
 def _describe_head(files: HeadFiles) -> str:
     parameters = sum(prod(tensor.shape) for tensor in files.shapes.values())
     return f"{files.source}, {len(files.shapes)} tensors, {parameters / 1e6:.1f} M values"
@@ -155,13 +128,6 @@ def _renamed_types(source: Path) -> dict[str, str]:
             renamed: dict[str, str] = ast.literal_eval(node.value)
             return renamed
     return {}
-
-
-def _can_draft(config: dict[str, Any]) -> bool:
-    """Whether a head of this architecture can be attached. The one place here that needs MLX."""
-    from mtplx_engine.families.registry import family_of  # noqa: PLC0415
-
-    return family_of(config) is not None
 
 
 def _verdict(model_type: str, *, servable: bool, head: HeadFiles | None, drafts: bool) -> str:

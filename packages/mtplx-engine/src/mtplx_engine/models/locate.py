@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from mtplx_engine.errors import ModelInvalid, ModelNotFound
-from mtplx_engine.interface import OnLoadProgress
+from mtplx_engine.info import OnLoadProgress
 from mtplx_engine.models import embedded, hub
 
 _HUB_ID = re.compile(r"[A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*")

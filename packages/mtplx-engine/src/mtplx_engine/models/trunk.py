@@ -16,6 +16,7 @@ from mlx_lm.utils import (
 
 from mtplx_engine.backend import mx, nn, on_cpu
 from mtplx_engine.errors import ModelInvalid
+from mtplx_engine.models.config import describe_quantization
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,13 +56,16 @@ def load_trunk(folder: Path) -> Trunk:
     """
     try:
         model, config = load_model(folder, lazy=True, get_model_classes=_classes_without_head)
-        tokenizer = load_tokenizer(folder)
+        # Without this, the end tokens of `generation_config.json` would be ignored.
+        text = config.get("text_config") or {}
+        end_tokens = config.get("eos_token_id", text.get("eos_token_id"))
+        tokenizer = load_tokenizer(folder, eos_token_ids=end_tokens)
         parameters = get_total_parameters(model)
         unpacked = on_cpu() and _unpack(model, parameters)
         mx.eval(model.parameters())
     except (OSError, ValueError, KeyError, TypeError, RuntimeError) as error:
         raise ModelInvalid(f"{folder} cannot be loaded: {error}") from error
-    return Trunk(model, config, tokenizer, parameters, _describe_quantization(config), unpacked)
+    return Trunk(model, config, tokenizer, parameters, describe_quantization(config), unpacked)
 
 
 def _classes_without_head(config: dict[str, Any]) -> tuple[type[nn.Module], type]:
@@ -95,10 +99,3 @@ def _unpack(model: nn.Module, parameters: int) -> bool:
     dequantize_model(model)
     model.set_dtype(mx.float32)
     return True
-
-
-def _describe_quantization(config: dict[str, Any]) -> str:
-    settings = config.get("quantization") or {}
-    if "bits" not in settings:
-        return "none"
-    return f"{settings['bits']}-bit, group {settings['group_size']}"

@@ -13,7 +13,7 @@ from mtplx_engine.chat.render import render
 from mtplx_engine.decode.rules import RuleName
 from mtplx_engine.decode.sampling import Sampler
 from mtplx_engine.errors import ContextOverflow, InvalidRequest
-from mtplx_engine.interface import ModelInfo
+from mtplx_engine.info import ModelInfo
 from mtplx_engine.request import (
     Acceptance,
     ChatRequest,

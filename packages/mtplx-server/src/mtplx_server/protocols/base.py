@@ -11,7 +11,7 @@ from typing import Any, NamedTuple, Protocol
 
 from mtplx_client.wire._base import WireReply, WireRequest
 from mtplx_engine.events import ChatResult, Event
-from mtplx_engine.interface import EngineStatus, ModelInfo
+from mtplx_engine.info import EngineStatus, ModelInfo
 from mtplx_engine.request import ChatRequest
 from mtplx_server.errors import Problem
 

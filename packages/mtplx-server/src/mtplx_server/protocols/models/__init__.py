@@ -1,7 +1,7 @@
 """`GET /v1/models` and `GET /v1/models/{id}`: what is being served."""
 
 from mtplx_client.wire.models import ModelCard, ModelList
-from mtplx_engine.interface import ModelInfo
+from mtplx_engine.info import ModelInfo
 from mtplx_server.errors import unknown_model
 from mtplx_server.protocols.base import ApiProtocol, Lookup, Snapshot
 from mtplx_server.protocols.openai_error import error_reply

@@ -11,7 +11,7 @@ from uuid import uuid4
 from mtplx_client.wire._base import WireRequest
 from mtplx_client.wire.chat import ChatCompletionRequest, ChatMessage, ContentPart
 from mtplx_engine.errors import InvalidRequest
-from mtplx_engine.interface import ModelInfo
+from mtplx_engine.info import ModelInfo
 from mtplx_engine.request import (
     Acceptance,
     ChatRequest,

@@ -1,0 +1,82 @@
+"""What an engine says of itself: plain values that cross threads and packages. No MLX here."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Literal
+
+EngineState = Literal["ready", "failed", "closed"]
+
+
+@dataclass(frozen=True, slots=True)
+class ModelInfo:
+    """What is being served.
+
+    Attributes:
+        id: The name that requests and listings use.
+        source: The folder, in full.
+        architecture: mlx-lm's model type.
+        parameters: Number of trunk parameters.
+        context_length: Tokens of prompt and answer together.
+        quantization: For example "4-bit, group 64", or "none".
+        dtype: Type of the activations.
+        mtp: Whether drafting is on.
+        mtp_reason: Why it is on or off, in one sentence.
+        default_depth: Tokens drafted per round when a request does not say; 0 when plain.
+        max_depth: The largest depth that a request may ask for; 0 when there is no head.
+        backend: Device and linear-algebra library in use, in one phrase.
+        created: Unix time at which it was loaded.
+    """
+
+    id: str
+    source: str
+    architecture: str
+    parameters: int
+    context_length: int
+    quantization: str
+    dtype: str
+    mtp: bool
+    mtp_reason: str
+    default_depth: int
+    max_depth: int
+    backend: str
+    created: int
+
+
+@dataclass(frozen=True, slots=True)
+class LoadProgress:
+    """How far start-up has come.
+
+    Attributes:
+        stage: `fetch` downloads, `convert` writes a model folder, `load` reads weights, `probe`
+            measures the head.
+        detail: What is being worked on, for people.
+        done: Units of work done; bytes for `fetch`.
+        total: Units of work in all; 0 when unknown.
+    """
+
+    stage: Literal["fetch", "convert", "load", "probe"]
+    detail: str
+    done: int = 0
+    total: int = 0
+
+
+OnLoadProgress = Callable[[LoadProgress], None]
+
+
+@dataclass(frozen=True, slots=True)
+class EngineStatus:
+    """A snapshot that costs nothing and never waits for the model.
+
+    Attributes:
+        state: `ready` while requests are served.
+        reason: Why it is not ready; empty otherwise.
+        active: Requests being worked on.
+        queued: Requests waiting.
+        completed: Requests that ended, in any way, since the start.
+    """
+
+    state: EngineState
+    reason: str
+    active: int
+    queued: int
+    completed: int
