@@ -64,9 +64,9 @@ _HONOURED = (
 _HARMLESS = (
     Field("metadata", "harmless", "Labels for somebody else's records."),
     Field("parallel_tool_calls", "harmless", "Has a meaning only with tools."),
-    Field("prompt_cache_key", "harmless", "The cache finds common prefixes by itself."),
-    Field("prompt_cache_options", "harmless", "The cache finds common prefixes by itself."),
-    Field("prompt_cache_retention", "harmless", "The cache finds common prefixes by itself."),
+    Field("prompt_cache_key", "harmless", "Nothing is kept between requests yet."),
+    Field("prompt_cache_options", "harmless", "Nothing is kept between requests yet."),
+    Field("prompt_cache_retention", "harmless", "Nothing is kept between requests yet."),
     Field("safety_identifier", "harmless", "Names an end user."),
     Field("service_tier", "harmless", "There is one tier."),
     Field("user", "harmless", "Names an end user."),
