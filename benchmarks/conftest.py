@@ -13,12 +13,13 @@ from measure import Compare, record, table
 from pytest_benchmark.fixture import BenchmarkFixture
 
 from mtplx_engine import Engine, EngineOptions
+from mtplx_engine.backend import describe
 
 
 @pytest.fixture(scope="session")
 def engine() -> Iterator[Engine]:
     with Engine.open(EngineOptions(mtp="on")) as engine:
-        record("backend", engine.model.backend)
+        record("backend", describe())
         yield engine
 
 

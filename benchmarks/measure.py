@@ -9,7 +9,6 @@ from collections.abc import Callable
 os.environ["MTPLX_BLAS"] = os.environ.get("MTPLX_BENCH_BLAS", "auto")
 
 from mtplx_engine import ChatRequest, Conversation, Limits, Message, Sampling
-import mtplx_engine.backend  # picks the BLAS
 
 PROMPTS = (
     "What is the capital of France? Tell me about it.",
