@@ -8,12 +8,13 @@ import statistics
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from mtplx_engine.backend import describe
+
 import pytest
 from measure import Compare, record, table
 from pytest_benchmark.fixture import BenchmarkFixture
 
 from mtplx_engine import Engine, EngineOptions
-from mtplx_engine.backend import describe
 
 
 @pytest.fixture(scope="session")

@@ -5,12 +5,13 @@ import statistics
 import time
 from collections.abc import Callable
 
+from mtplx_engine.backend import mx
+
 import pytest
 from measure import PROMPTS, Compare, chat, record, timed
 from mlx_lm import stream_generate
 
 from mtplx_engine import Engine, Generation
-from mtplx_engine.backend import mx
 from mtplx_engine.models.attach import attach_head
 from mtplx_engine.models.locate import locate
 from mtplx_engine.models.trunk import load_trunk

@@ -36,16 +36,27 @@ def test_every_module_says_what_it_is_for(path: Path) -> None:
     assert ast.get_docstring(ast.parse(path.read_text(encoding="utf-8")))
 
 
+def imported_modules(path: Path) -> list[str]:
+    """What a module imports at its top, in order."""
+    names: list[str] = []
+    for node in ast.parse(path.read_text(encoding="utf-8")).body:
+        if isinstance(node, ast.Import):
+            names += [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            names += [f"{node.module}.{alias.name}" for alias in node.names]
+    return names
+
+
 @pytest.mark.parametrize("path", SOURCES, ids=relative)
-def test_mlx_is_imported_through_the_backend_only(path: Path) -> None:
-    """Whoever imports `mlx.core` or `mlx.nn` first decides which BLAS it uses."""
-    if path.name == "backend.py":
-        return
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-        names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
-        if isinstance(node, ast.ImportFrom) and node.module:
-            names = [node.module, *(f"{node.module}.{alias.name}" for alias in node.names)]
-        assert not {"mlx.core", "mlx.nn"} & set(names), f"line {node.lineno}"
+def test_the_backend_is_imported_before_anything_of_mlx(path: Path) -> None:
+    """Whoever imports `mlx.core` first decides which BLAS it uses, and mlx-lm imports it."""
+    names = imported_modules(path)
+    mlx = [i for i, name in enumerate(names) if re.match(r"(mlx|mlx_lm)(\.|$)", name)]
+    door = [i for i, name in enumerate(names) if name.startswith("mtplx_engine.backend.")]
+    if mlx and path.name != "backend.py":
+        assert door, "imports mlx or mlx-lm without the backend"
+        assert door[0] < mlx[0]
+        assert not {"mlx.core", "mlx.nn"} & set(names)
 
 
 @pytest.mark.parametrize("package", PACKAGES, ids=relative)

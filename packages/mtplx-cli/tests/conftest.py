@@ -6,9 +6,10 @@ import subprocess
 import sys
 from pathlib import Path
 
+from mtplx_engine.backend import mx
+
 import pytest
 
-from mtplx_engine.backend import mx
 from mtplx_engine.tiny import write_tiny_model
 
 MTPLX = Path(sys.executable).parent / "mtplx"

@@ -85,7 +85,7 @@ def test_a_failure_to_start_is_one_line(mtplx, arguments, message):
 def test_mtp_that_cannot_be_had_is_refused(mtplx, headless_folder):
     shown = mtplx("serve", headless_folder, "--port", "0", "--mtp")
     assert shown.returncode == 1
-    assert "mtplx: --mtp cannot be honoured" in shown.stderr
+    assert "mtplx: MTP was asked for but is not possible" in shown.stderr
 
 
 class _StalledIndex(BaseHTTPRequestHandler):

@@ -5,6 +5,8 @@ import json
 import threading
 from pathlib import Path
 
+from mtplx_engine.backend import mx
+
 import pytest
 
 from mtplx_engine import (
@@ -31,7 +33,6 @@ from mtplx_engine import (
     TextDelta,
     TokenIds,
 )
-from mtplx_engine.backend import mx
 from mtplx_engine.tiny import write_tiny_model
 
 GREEDY = Sampling(temperature=0.0)
@@ -72,6 +73,14 @@ def test_a_seeded_answer_does_not_depend_on_the_depth(
 def test_without_a_seed_answers_differ(qwen_engine: Engine) -> None:
     request = ask(sampling=Sampling(temperature=1.0))
     assert len({qwen_engine.submit(request).result().text for _ in range(4)}) > 1
+
+
+@pytest.mark.parametrize("temperature", [1e-7, 1e-38, 1e-300])
+def test_a_tiny_temperature_is_greedy(qwen_engine: Engine, temperature: float) -> None:
+    greedy = qwen_engine.submit(ask()).result().text
+    for depth in (0, 2):
+        request = ask(depth=depth, sampling=Sampling(temperature=temperature, seed=1))
+        assert qwen_engine.submit(request).result().text == greedy
 
 
 def test_the_order_of_events(qwen_engine: Engine) -> None:
@@ -186,7 +195,7 @@ def test_a_prompt_that_fills_the_window_is_refused_with_numbers(qwen_engine: Eng
 
 
 def test_the_window_bounds_the_answer(qwen_engine: Engine) -> None:
-    request = ChatRequest(TokenIds((97,) * 4090), limits=Limits(max_tokens=100))
+    request = ChatRequest(TokenIds((97,) * 4090), GREEDY, Limits(max_tokens=100))
     finished = qwen_engine.submit(request).result().finished
     assert finished.reason == "length"
     assert finished.usage.completion_tokens == 6
@@ -316,6 +325,34 @@ def test_a_dead_engine_fails_everybody_and_says_so(
         with pytest.raises(EngineFailed):
             engine.call(lambda: 1)
     assert "the engine thread died" in caplog.text
+
+
+def test_a_thread_that_dies_in_a_step_fails_that_reader_too(qwen_folder: Path) -> None:
+    """The request being stepped is neither waiting nor done; its reader must not hang."""
+
+    class FatalOnce(set[int]):
+        def __contains__(self, token: object) -> bool:
+            raise SystemExit("in the middle of a step")
+
+    with Engine.open(EngineOptions(model=str(qwen_folder))) as engine:
+        worker = engine._worker
+        model = worker._model.result()
+        object.__setattr__(model, "end_tokens", FatalOnce())
+        with pytest.raises(EngineFailed, match="in the middle of a step"):
+            engine.submit(ask()).result()
+        assert engine.status().state == "failed"
+
+
+def test_status_counts_the_request_being_stepped(qwen_engine: Engine) -> None:
+    generation = qwen_engine.submit(ask(limits=ENDLESS))
+    while not isinstance(next(generation), TextDelta):
+        pass
+    for _ in range(50):
+        next(generation)
+        assert qwen_engine.status().active == 1
+    generation.cancel()
+    with pytest.raises(Cancelled):
+        generation.result()
 
 
 def test_closing_lets_running_requests_finish(qwen_folder: Path) -> None:

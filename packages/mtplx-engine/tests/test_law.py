@@ -3,12 +3,13 @@
 from collections import Counter
 from pathlib import Path
 
+from mtplx_engine.backend import mx
+
 import numpy as np
 import pytest
 from scipy import stats
 
 from mtplx_engine import ChatRequest, Engine, Limits, Sampling, TokenIds
-from mtplx_engine.backend import mx
 from mtplx_engine.decode.sampling import Sampler
 from mtplx_engine.models.trunk import load_trunk
 

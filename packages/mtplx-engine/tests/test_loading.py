@@ -3,12 +3,13 @@
 import json
 from pathlib import Path
 
+from mtplx_engine.backend import mx, nn
+
 import numpy as np
 import pytest
 from mlx.utils import tree_flatten
 
 from mtplx_engine import ModelError, ModelInvalid
-from mtplx_engine.backend import mx, nn
 from mtplx_engine.families.experts import stack_experts
 from mtplx_engine.families.head import unembed_rows
 from mtplx_engine.families.norms import likely_shift, shift_norms
@@ -113,7 +114,9 @@ def test_no_head_decodes_plainly_and_says_so(folder: Path) -> None:
     assert model.head is None
     assert model.info.mtp_reason == "off, because the model has no MTP head"
     assert model.info.max_depth == 0
-    with pytest.raises(ModelError, match="--mtp cannot be honoured: the model has no MTP head"):
+    with pytest.raises(
+        ModelError, match="MTP was asked for but is not possible: the model has no MTP head"
+    ):
         open_folder(folder, mtp="on")
 
 

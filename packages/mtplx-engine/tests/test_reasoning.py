@@ -3,7 +3,7 @@ import itertools
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mtplx_engine.chat.reasoning import ReasoningMarkers, ReasoningSplitter
+from mtplx_engine.chat.reasoning import ReasoningMarkers, ReasoningSplitter, ReasoningStart
 from mtplx_engine.events import ReasoningDelta, TextDelta
 
 MARKERS = ReasoningMarkers("<think>", "</think>")
@@ -12,7 +12,7 @@ texts = st.lists(fragments, max_size=12).map("".join)
 
 
 def split(pieces: list[str], *, starts_open: bool) -> tuple[str, str]:
-    splitter = ReasoningSplitter(MARKERS, starts_open=starts_open)
+    splitter = ReasoningSplitter(ReasoningStart(MARKERS, starts_open))
     deltas = [delta for piece in pieces for delta in splitter.feed(piece)] + splitter.close()
     assert all(delta.text for delta in deltas)
     return (

@@ -2,16 +2,17 @@
 
 from pathlib import Path
 
+from mtplx_engine.backend import mx
+
 import numpy as np
 import pytest
 from mlx_lm.models.cache import KVCache
 
-from mtplx_engine.backend import mx
 from mtplx_engine.cache.rollback import roll_back
 from mtplx_engine.decode.noise import Noise
 from mtplx_engine.decode.rules import RuleName, Vocabulary, make_rule
 from mtplx_engine.decode.sampling import Sampler
-from mtplx_engine.decode.sequence import Prefill, Sequence
+from mtplx_engine.decode.sequence import Prefill, SequenceState
 from mtplx_engine.decode.speculative import SpeculativeDecoder
 from mtplx_engine.models.load import load
 from mtplx_engine.models.loaded import LoadedModel
@@ -26,15 +27,15 @@ def model(tiny_folder: Path) -> LoadedModel:
     return load(located, mtp="on", depth=None, on_progress=lambda _: None)
 
 
-def read(model: LoadedModel, tokens: list[int], chunk: int) -> tuple[Sequence, mx.array]:
-    sequence = Sequence(model, model.head)
+def read(model: LoadedModel, tokens: list[int], chunk: int) -> tuple[SequenceState, mx.array]:
+    sequence = SequenceState(model, model.head)
     prefill = Prefill(model, model.head, sequence, tokens, chunk=chunk)
     while (logits := prefill.step()) is None:
         pass
     return sequence, logits
 
 
-def state(sequence: Sequence) -> list[np.ndarray]:
+def state(sequence: SequenceState) -> list[np.ndarray]:
     arrays = []
     for cache in sequence.caches:
         if isinstance(cache, KVCache):
@@ -45,7 +46,7 @@ def state(sequence: Sequence) -> list[np.ndarray]:
 
 
 def decoder(
-    model: LoadedModel, sequence: Sequence, rule: RuleName, seed: int, depth: int
+    model: LoadedModel, sequence: SequenceState, rule: RuleName, seed: int, depth: int
 ) -> SpeculativeDecoder:
     assert model.head is not None
     sampler = Sampler(temperature=1.0, top_k=0, top_p=1.0, min_p=0.0)
@@ -74,7 +75,7 @@ def test_caches_equal_a_fresh_prefill(model: LoadedModel, depth: int, rule: Rule
     assert len(seen) > 1, "every round accepted the same number, so this proves little"
 
 
-def check_head(sequence: Sequence, fresh: Sequence, *, pending: int) -> None:
+def check_head(sequence: SequenceState, fresh: SequenceState, *, pending: int) -> None:
     """The head holds the pairs of all positions but the last round's, built from the trunk."""
     ours, theirs = sequence.head_cache[0], fresh.head_cache[0]
     assert ours.offset == sequence.length - pending

@@ -1,12 +1,13 @@
 """The filters against their definitions, and the noise against its law."""
 
+from mtplx_engine.backend import mx
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from mtplx_engine.backend import mx
 from mtplx_engine.decode.noise import Noise, Purpose
 from mtplx_engine.decode.rules import RuleName, Vocabulary, make_rule
 from mtplx_engine.decode.sampling import Sampler, draw, finite
@@ -114,12 +115,17 @@ def test_a_round_has_the_law_of_plain_decoding(name: RuleName) -> None:
 
 
 def test_not_a_number_is_noticed_in_any_row() -> None:
-    good = mx.zeros((3, 5))
-    assert finite(good).item()
+    assert finite(mx.zeros((3, 5))).tolist() == [True] * 3
     for bad in (float("nan"), float("inf")):
         spoiled = mx.zeros((3, 5))
         spoiled[1, 2] = bad
-        assert not finite(spoiled).item()
+        assert finite(spoiled).tolist() == [True, False, True]
     masked = mx.zeros((3, 5))
     masked[1, 2] = -float("inf")
-    assert finite(masked).item()
+    assert finite(masked).tolist() == [True] * 3
+
+
+def test_a_small_temperature_stays_in_range() -> None:
+    law = np.array(Sampler(1e-5, 0, 1.0, 0.0).log_law(mx.array([300.0, 299.0, -300.0])))
+    assert law[0] == 0.0
+    assert not np.isnan(law).any()

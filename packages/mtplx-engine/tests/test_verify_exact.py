@@ -8,10 +8,11 @@ The law of the first k + 1 tokens must be that of plain decoding.
 import itertools
 from collections.abc import Callable, Iterator
 
+from mtplx_engine.backend import mx
+
 import numpy as np
 import pytest
 
-from mtplx_engine.backend import mx
 from mtplx_engine.decode.rules import Vocabulary
 from mtplx_engine.decode.sampling import Sampler
 from mtplx_engine.decode.verify import correction_law, count_accepted, count_matches

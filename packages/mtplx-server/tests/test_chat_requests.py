@@ -96,8 +96,14 @@ def test_mode_and_depth(fields, depth):
 
 
 def test_drafting_without_a_head_is_refused_with_the_reason():
-    plain = replace(SCRIPTED_MODEL, mtp=False, mtp_reason="No head.", default_depth=0, max_depth=0)
-    with pytest.raises(InvalidRequest, match="No head"):
+    plain = replace(
+        SCRIPTED_MODEL,
+        mtp=False,
+        mtp_reason="off, because the model has no MTP head",
+        default_depth=0,
+        max_depth=0,
+    )
+    with pytest.raises(InvalidRequest, match="has no MTP head"):
         read(Served(plain), generation_mode="mtp")
     assert read(Served(plain), generation_mode="ar").request.depth == 0
 

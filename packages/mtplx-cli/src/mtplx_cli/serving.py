@@ -10,7 +10,7 @@ from mtplx_cli._version import __version__
 from mtplx_cli.console import status_console
 from mtplx_cli.opening import open_engine
 from mtplx_engine import ChatEngine, EngineOptions, ModelInfo
-from mtplx_server.run import run
+from mtplx_server.process import run
 from mtplx_server.settings import ServerSettings
 
 

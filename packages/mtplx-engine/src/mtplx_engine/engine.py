@@ -11,7 +11,7 @@ from mtplx_engine.errors import Cancelled, EngineError, EngineFailed, InvalidReq
 from mtplx_engine.info import EngineState, EngineStatus, LoadProgress, ModelInfo, OnLoadProgress
 from mtplx_engine.request import Acceptance, ChatRequest
 from mtplx_engine.runtime.generation import Generation
-from mtplx_engine.runtime.mailbox import Mailbox
+from mtplx_engine.runtime.mailbox import Mailbox, Opened
 
 if TYPE_CHECKING:
     from mtplx_engine.models.loaded import LoadedModel
@@ -160,6 +160,7 @@ class Engine:
             if generation.cancelled:
                 raise Cancelled("The generation was cancelled.")
             prepared = self._preparer.prepare(request)
+            mailbox.put(Opened(len(prepared.tokens), prepared.reasoning))
         except EngineError as error:
             mailbox.put(error)
             on_end()

@@ -20,7 +20,7 @@ class ModelInfo:
         quantization: For example "4-bit, group 64", or "none".
         dtype: Type of the activations.
         mtp: Whether drafting is on.
-        mtp_reason: Why it is on or off, in one sentence.
+        mtp_reason: A clause that begins with "on" or "off" and says why.
         default_depth: Tokens drafted per round when a request does not say; 0 when plain.
         max_depth: The largest depth that a request may ask for; 0 when there is no head.
         backend: Device and linear-algebra library in use, in one phrase.

@@ -12,7 +12,7 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from mtplx_engine.chat.reasoning import ReasoningMarkers, ReasoningSplitter
+from mtplx_engine.chat.reasoning import ReasoningMarkers, ReasoningStart
 from mtplx_engine.errors import Cancelled, EngineError, EngineFailed, Overloaded
 from mtplx_engine.events import FinishReason, PrefillProgress, Speculation, Timings
 from mtplx_engine.info import EngineState, EngineStatus, ModelInfo
@@ -31,7 +31,7 @@ SCRIPTED_MODEL = ModelInfo(
     quantization="none",
     dtype="none",
     mtp=True,
-    mtp_reason="The script says so.",
+    mtp_reason="on, because the script says so",
     default_depth=2,
     max_depth=4,
     backend="script",
@@ -188,8 +188,7 @@ class ScriptedEngine:
         if script.rejection is not None:
             raise script.rejection
         markers = ReasoningMarkers("<think>", "</think>")
-        splitter = ReasoningSplitter(markers, starts_open=script.thinks)
-        mailbox.put(Opened(script.prompt_tokens, splitter))
+        mailbox.put(Opened(script.prompt_tokens, ReasoningStart(markers, script.thinks)))
         limit = request.limits.max_tokens
         tokens = 0
         for step in script.steps:

@@ -9,12 +9,13 @@ import json
 from pathlib import Path
 from typing import Any, Literal
 
+from mtplx_engine.backend import mx, nn
+
 from mlx.utils import tree_flatten, tree_unflatten
 from mlx_lm.models import llama, qwen3_5, qwen3_next
 from tokenizers import AddedToken, Tokenizer, decoders, pre_tokenizers
 from tokenizers.models import BPE
 
-from mtplx_engine.backend import mx, nn
 from mtplx_engine.families.head import MTPModule
 from mtplx_engine.families.registry import family_of
 

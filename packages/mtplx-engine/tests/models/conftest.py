@@ -103,9 +103,9 @@ TOKENS = ["<|endoftext|>", "<|im_start|>", "<|im_end|>"]
 
 def write_tiny_gguf(path, **changes):
     """A Llama of one layer with random weights and a byte-level tokenizer."""
-    from tokenizers.pre_tokenizers import ByteLevel
-
     from mtplx_engine.backend import mx
+
+    from tokenizers.pre_tokenizers import ByteLevel
 
     hidden, kv_width, inner = 32, 16, 64
     tokens = [*TOKENS, *sorted(ByteLevel.alphabet()), "he", "ll"]

@@ -2,10 +2,11 @@
 
 import json
 
+from mtplx_engine.backend import mx
+
 import mlx_lm
 import pytest
 
-from mtplx_engine.backend import mx
 from mtplx_engine.errors import ModelInvalid
 from mtplx_engine.models import embedded
 from mtplx_engine.models.llama_gguf import convert

@@ -15,7 +15,7 @@ from mtplx_server.errors import (
     RequestRefused,
     ServerError,
 )
-from mtplx_server.run import run
+from mtplx_server.process import run
 from mtplx_server.settings import ServerSettings
 
 __all__ = [

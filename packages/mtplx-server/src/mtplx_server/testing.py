@@ -11,7 +11,7 @@ from contextlib import contextmanager
 
 from mtplx_engine.interface import ChatEngine
 from mtplx_server.app import create_app
-from mtplx_server.run import bind
+from mtplx_server.process import bind
 from mtplx_server.serving import serve
 from mtplx_server.settings import ServerSettings
 

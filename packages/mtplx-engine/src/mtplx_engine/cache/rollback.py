@@ -2,9 +2,10 @@
 
 from typing import Any
 
+from mtplx_engine.backend import mx
+
 from mlx_lm.models.cache import ArraysCache, KVCache
 
-from mtplx_engine.backend import mx
 from mtplx_engine.cache.tape import Tape
 
 
@@ -29,6 +30,8 @@ def roll_back(caches: list[Any], tape: Tape | None, *, fed: int, keep: int) -> N
         for cache in caches:
             if isinstance(cache, KVCache):
                 cache.trim(fed - keep)
+            elif not isinstance(cache, ArraysCache) or tape is None:
+                raise TypeError(f"{type(cache).__name__} cannot give positions back")
         if tape is not None:
             tape.rewind(caches, keep)
     if tape is not None:

@@ -16,9 +16,9 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from mlx_lm.models.cache import ArraysCache
-
 from mtplx_engine.backend import mx, nn
+
+from mlx_lm.models.cache import ArraysCache
 
 Update = Callable[..., tuple[mx.array, mx.array]]
 

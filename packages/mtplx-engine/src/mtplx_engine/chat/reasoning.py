@@ -24,14 +24,22 @@ class ReasoningMarkers:
         return prompt.rstrip().endswith(self.opener)
 
 
+@dataclass(frozen=True, slots=True)
+class ReasoningStart:
+    """How an answer begins: the model's markers, and whether a block is open already."""
+
+    markers: ReasoningMarkers
+    is_open: bool
+
+
 class ReasoningSplitter:
     """Splits one answer. White space around the blocks belongs to neither side."""
 
-    def __init__(self, markers: ReasoningMarkers, *, starts_open: bool) -> None:
-        self._markers = markers
+    def __init__(self, start: ReasoningStart) -> None:
+        self._markers = start.markers
         self._held = ""
-        self._trim = starts_open  # drop white space until something visible comes
-        self.reasoning = starts_open
+        self._trim = start.is_open  # drop white space until something visible comes
+        self.reasoning = start.is_open
 
     def feed(self, text: str) -> list[ReasoningDelta | TextDelta]:
         """Take more text and return what of it is settled."""

@@ -10,6 +10,7 @@ import enum
 from mtplx_engine.backend import mx
 
 _MASK = 2**64 - 1
+_GOLDEN = 0x9E3779B97F4A7C15  # splitmix64's increment
 _HALF_STEP = 2.0**-33
 
 
@@ -35,8 +36,10 @@ class Noise:
         self._seed = seed & _MASK
 
     def _key(self, position: int, purpose: Purpose) -> mx.array:
-        step = (4 * position + purpose) * 0x9E3779B97F4A7C15
-        key: mx.array = mx.random.key(_mix((_mix(self._seed) + step) & _MASK))
+        mixed = _mix(self._seed)
+        for part in (position, purpose):
+            mixed = _mix((mixed + (part + 1) * _GOLDEN) & _MASK)
+        key: mx.array = mx.random.key(mixed)
         return key
 
     def gumbel(self, position: int, count: int, purpose: Purpose) -> mx.array:

@@ -1,24 +1,12 @@
 """Decoding one token at a time: for models without a head, and for depth 0."""
 
 from mtplx_engine.backend import mx, read_ints
+
 from mtplx_engine.decode.rules import Rule
-from mtplx_engine.decode.sampling import finite
-from mtplx_engine.decode.sequence import Sequence
-from mtplx_engine.errors import NonFiniteLogits
+from mtplx_engine.decode.sampling import check_finite, finite
+from mtplx_engine.decode.sequence import SequenceState
+from mtplx_engine.events import Speculation
 from mtplx_engine.models.loaded import LoadedModel
-
-
-def check_finite(ok: int, position: int) -> None:
-    """Raise when the logits for `position` were not numbers.
-
-    Raises:
-        NonFiniteLogits: `ok` is false.
-    """
-    if not ok:
-        raise NonFiniteLogits(
-            f"The model produced NaN or infinite logits for token {position}. The weights may be"
-            " damaged, or their number type too narrow for this input."
-        )
 
 
 class PlainDecoder:
@@ -28,7 +16,7 @@ class PlainDecoder:
     that nothing follows.
     """
 
-    def __init__(self, model: LoadedModel, rule: Rule, sequence: Sequence) -> None:
+    def __init__(self, model: LoadedModel, rule: Rule, sequence: SequenceState) -> None:
         self._model = model
         self._rule = rule
         self._sequence = sequence
@@ -59,6 +47,10 @@ class PlainDecoder:
         """
         self.rounds += 1
         return [self._land(more=most > 1)]
+
+    def report(self) -> Speculation:
+        """Statistics: nothing was drafted."""
+        return Speculation("plain", 0, None, self.rounds, (), ())
 
     def _launch(self, logits: mx.array) -> None:
         token = self._rule.token(logits, self._sequence.length)

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Literal, Protocol
 
 from mtplx_engine.backend import mx
+
 from mtplx_engine.decode.noise import Noise, Purpose
 from mtplx_engine.decode.sampling import Sampler, draw
 from mtplx_engine.decode.verify import correction_law, count_accepted, count_matches

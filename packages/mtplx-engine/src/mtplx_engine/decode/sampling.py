@@ -8,6 +8,12 @@ from dataclasses import dataclass
 
 from mtplx_engine.backend import mx
 
+from mtplx_engine.errors import NonFiniteLogits
+
+# Below this, dividing by the temperature leaves the range of float32 and the law is that of an
+# argmax anyway.
+_LEAST_TEMPERATURE = 1e-6
+
 
 @dataclass(frozen=True, slots=True)
 class Sampler:
@@ -21,7 +27,7 @@ class Sampler:
     @property
     def greedy(self) -> bool:
         """Whether the most probable token is taken, so that there is nothing to draw."""
-        return self.temperature == 0.0
+        return self.temperature < _LEAST_TEMPERATURE
 
     def log_law(self, logits: mx.array) -> mx.array:
         """(..., V) logits -> (..., V) log-probabilities; -inf for what the filters drop.
@@ -30,7 +36,9 @@ class Sampler:
         kept are kept too.
         """
         wide = logits if logits.dtype == mx.float64 else logits.astype(mx.float32)
-        law = _normalise(wide / self.temperature)
+        # The largest becomes 0 first: a small temperature must not push it out of range.
+        top = mx.max(wide, axis=-1, keepdims=True)
+        law = _normalise((wide - top) / self.temperature)
         if 0 < self.top_k < law.shape[-1]:
             law = _keep_top_k(law, self.top_k)
         if self.top_p < 1.0:
@@ -76,5 +84,18 @@ def draw(log_law: mx.array, gumbel: mx.array) -> mx.array:
 
 
 def finite(logits: mx.array) -> mx.array:
-    """A boolean scalar: whether every row of (..., V) logits defines a law."""
-    return mx.all(mx.isfinite(mx.logsumexp(logits.astype(mx.float32), axis=-1)))
+    """(..., V) logits -> (...) booleans: whether a row defines a law."""
+    return mx.isfinite(mx.logsumexp(logits.astype(mx.float32), axis=-1))
+
+
+def check_finite(ok: int, position: int) -> None:
+    """Raise when the logits for the token at `position` were not numbers.
+
+    Raises:
+        NonFiniteLogits: `ok` is false.
+    """
+    if not ok:
+        raise NonFiniteLogits(
+            f"The model produced NaN or infinite logits for token {position}. The weights may be"
+            " damaged, or their number type too narrow for this input."
+        )

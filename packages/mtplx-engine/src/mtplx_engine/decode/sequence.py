@@ -1,15 +1,16 @@
 """The state of one sequence on the device, and reading its prompt."""
 
-from collections.abc import Sequence as Tokens
+from collections.abc import Sequence
 from typing import Any
 
 from mtplx_engine.backend import mx
+
 from mtplx_engine.cache.rollback import cache_arrays
 from mtplx_engine.families.head import Head
 from mtplx_engine.models.loaded import LoadedModel
 
 
-class Sequence:
+class SequenceState:
     """Caches of one sequence.
 
     With n tokens read, the trunk's caches hold positions 0 .. n-1. When the sequence is to draft,
@@ -41,8 +42,8 @@ class Prefill:
         self,
         model: LoadedModel,
         head: Head | None,
-        sequence: Sequence,
-        tokens: Tokens[int],
+        sequence: SequenceState,
+        tokens: Sequence[int],
         *,
         chunk: int,
     ) -> None:
@@ -85,6 +86,7 @@ class Prefill:
         paired = size - 1 if last else size
         if paired:
             following = self._tokens[:, start + 1 : start + 1 + paired]
-            self._head.draft(hidden[:, :paired], following, self._sequence.head_cache)
-        self._sequence.hidden = hidden[:, -1:]
+            self._head.read(hidden[:, :paired], following, self._sequence.head_cache)
+        if last:
+            self._sequence.hidden = hidden[:, -1:]
         return self._head.trunk.unembed(hidden[0, -1])

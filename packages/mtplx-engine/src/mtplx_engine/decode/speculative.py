@@ -14,11 +14,12 @@ Steps 1 to 4 are one lazy graph with one synchronisation at its end.
 """
 
 from mtplx_engine.backend import mx, read_ints
+
 from mtplx_engine.cache.rollback import roll_back
-from mtplx_engine.decode.plain import check_finite
 from mtplx_engine.decode.rules import Draft, Rule
-from mtplx_engine.decode.sampling import finite
-from mtplx_engine.decode.sequence import Sequence
+from mtplx_engine.decode.sampling import check_finite, finite
+from mtplx_engine.decode.sequence import SequenceState
+from mtplx_engine.events import Speculation
 from mtplx_engine.families.head import Head
 from mtplx_engine.models.loaded import LoadedModel
 
@@ -34,7 +35,7 @@ class SpeculativeDecoder:
     """
 
     def __init__(
-        self, model: LoadedModel, head: Head, rule: Rule, sequence: Sequence, depth: int
+        self, model: LoadedModel, head: Head, rule: Rule, sequence: SequenceState, depth: int
     ) -> None:
         self._head = head
         self._tape = model.tape
@@ -81,21 +82,29 @@ class SpeculativeDecoder:
         hidden = self._verify(block, recording=depth > 0)
         logits = self._head.trunk.unembed(hidden[0])
         accepted, tokens = self._choose(logits, drafts, position)
-        header = [finite(logits).astype(mx.int32), accepted.astype(mx.int32)]
+        # Rows after a rejected draft are of no consequence, so they may hold anything.
+        judged = mx.arange(depth + 1) <= accepted
+        ok = mx.all(finite(logits) | ~judged)
+        header = [ok.astype(mx.int32), accepted.astype(mx.int32)]
         landed = mx.concatenate([mx.stack(header), tokens])
         mx.eval(landed)
         return self._settle(read_ints(landed), hidden, position)
+
+    def report(self) -> Speculation:
+        """Statistics of the rounds so far."""
+        drafted, accepted = tuple(self.drafted), tuple(self.accepted)
+        return Speculation("mtp", self._depth, self._rule.name, self.rounds, drafted, accepted)
 
     def _draft(self, depth: int, position: int) -> list[Draft]:
         """Commit what is known, then guess; leaves only committed pairs in the head's cache."""
         cache = self._sequence.head_cache
         assert self._sequence.hidden is not None
-        state = self._head.draft(self._sequence.hidden, mx.array([self._fresh]), cache)[:, -1:]
+        state = self._head.read(self._sequence.hidden, mx.array([self._fresh]), cache)[:, -1:]
         committed = cache[0].offset
         drafts: list[Draft] = []
         for index in range(depth):
             if index:
-                state = self._head.draft(state, drafts[-1].token[None, None], cache)
+                state = self._head.read(state, drafts[-1].token[None, None], cache)
             logits = self._head.draft_logits(state[0, 0])
             drafts.append(self._rule.draft(logits, position + index))
         for layer in cache:
@@ -118,11 +127,11 @@ class SpeculativeDecoder:
 
     def _settle(self, landed: list[int], hidden: mx.array, position: int) -> list[int]:
         ok, accepted, *tokens = landed
-        check_finite(ok, position)
         fed = len(tokens)
         keep = accepted + 1
         if fed > 1:
             roll_back(self._sequence.caches, self._tape, fed=fed, keep=keep)
+        check_finite(ok, position)
         self._sequence.hidden = hidden[:, :keep]
         self._sequence.length += keep
         self._fresh = tokens[:keep]

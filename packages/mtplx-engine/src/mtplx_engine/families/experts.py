@@ -6,6 +6,7 @@ mlx-lm does this for the trunk's layers only (`sanitize` of qwen3_next and qwen3
 import re
 
 from mtplx_engine.backend import mx
+
 from mtplx_engine.families.base import Weights
 
 _ONE_EXPERT = re.compile(r"(?P<mlp>.*\.mlp)\.experts\.(?P<index>\d+)\.(?P<tensor>.+)")

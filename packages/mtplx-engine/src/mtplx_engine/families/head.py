@@ -13,10 +13,11 @@ layout of DeepSeek-V3 (arXiv 2412.19437, section 2.2) as the Qwen family uses it
 from collections.abc import Callable
 from typing import Any
 
+from mtplx_engine.backend import mx, nn
+
 from mlx_lm.models.base import create_attention_mask
 from mlx_lm.models.cache import KVCache
 
-from mtplx_engine.backend import mx, nn
 from mtplx_engine.families.base import Family, TrunkParts
 
 
@@ -70,8 +71,11 @@ class Head:
         """A fresh cache for one sequence; entry p is the pair (hidden p, token p + 1)."""
         return [KVCache() for _ in self.module.layers]
 
-    def draft(self, hidden: mx.array, tokens: mx.array, cache: list[KVCache]) -> mx.array:
-        """(B, S, H) hidden states and the (B, S) tokens that follow them -> (B, S, H)."""
+    def read(self, hidden: mx.array, tokens: mx.array, cache: list[KVCache]) -> mx.array:
+        """Read S pairs into the cache: (B, S, H) hidden states, (B, S) next tokens -> (B, S, H).
+
+        The output for a pair predicts the token after the pair's own.
+        """
         return self.module(hidden, self.trunk.embed(tokens), cache)
 
     def draft_logits(self, hidden: mx.array) -> mx.array:

@@ -2,9 +2,10 @@
 
 from typing import Any
 
+from mtplx_engine.backend import nn
+
 from mlx_lm.models.llama import TransformerBlock
 
-from mtplx_engine.backend import nn
 from mtplx_engine.families.base import Family, TrunkParts, Weights, tied_or_own_head
 
 

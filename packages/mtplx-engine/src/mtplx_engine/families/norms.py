@@ -9,6 +9,7 @@ below 0.5 in real checkpoints, so they look zero-centred in both conventions.
 from typing import Literal
 
 from mtplx_engine.backend import mx, read_float
+
 from mtplx_engine.families.base import Weights
 
 Shift = Literal["none", "all", "layers"]

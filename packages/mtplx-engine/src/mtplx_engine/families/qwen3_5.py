@@ -6,9 +6,10 @@ the embedding and the output head with the trunk.
 
 from typing import Any
 
+from mtplx_engine.backend import nn
+
 from mlx_lm.models.qwen3_5 import DecoderLayer
 
-from mtplx_engine.backend import nn
 from mtplx_engine.families.base import (
     Family,
     TrunkParts,

@@ -5,9 +5,10 @@ Head: vLLM `qwen3_next_mtp`; the transformers class ignores its tensors.
 
 from typing import Any
 
+from mtplx_engine.backend import nn
+
 from mlx_lm.models.qwen3_next import Qwen3NextDecoderLayer
 
-from mtplx_engine.backend import nn
 from mtplx_engine.families.base import (
     Family,
     TrunkParts,

@@ -4,10 +4,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, cast
 
+from mtplx_engine.backend import mx, nn
+
 from mlx.utils import tree_flatten
 from mlx_lm.utils import dequantize_model, infer_quant_config
 
-from mtplx_engine.backend import mx, nn
 from mtplx_engine.cache.rollback import can_roll_back
 from mtplx_engine.cache.tape import Tape
 from mtplx_engine.errors import ModelError, ModelInvalid
@@ -24,11 +25,21 @@ MTPChoice = Literal["auto", "on", "off"]
 # The embedded default's head, a weak one, agrees with its trunk on 27 % of the probe's sample. With
 # the halves of the pair swapped it agrees on 8 %, with shifted norms or random weights on none.
 LEAST_AGREEMENT = 0.10
+# Relative to the largest hidden state. Rolling back is exact; half-precision kernels of another
+# shape may round otherwise, a wrong roll-back is off by one or more.
+MOST_ROLLBACK_ERROR = 0.02
 
 
 @dataclass(frozen=True, slots=True)
 class Attached:
-    """The outcome: a head that may draft, or none, and why in one sentence."""
+    """The outcome: a head that may draft, or none, and why.
+
+    Attributes:
+        head: None when the model decodes plainly.
+        tape: Recorder of the recurrent layers; None without a head or without such layers.
+        reason: A clause that begins with "on" or "off".
+        warning: Whether something is wrong that somebody should look at.
+    """
 
     head: Head | None
     tape: Tape | None
@@ -50,34 +61,30 @@ def attach_head(trunk: Trunk, folder: Path, sidecar: Path | None, choice: MTPCho
         ModelInvalid: The head's tensors do not fit; the message names them.
     """
     if choice == "off":
-        return Attached(None, None, "off, because --no-mtp was given")
+        return Attached(None, None, "off, because it was switched off")
     files = find_head(folder, sidecar)
     family = family_of(trunk.config)
-    obstacle = _obstacle(files, family, trunk)
-    if obstacle is not None or files is None or family is None:
-        if choice == "on":
-            raise ModelError(f"--mtp cannot be honoured: {obstacle}.")
-        return Attached(None, None, f"off, because {obstacle}")
+    if files is None:
+        return _refuse("the model has no MTP head", choice)
+    if family is None:
+        kind = trunk.config.get("model_type")
+        return _refuse(f"heads of model type {kind!r} are not supported", choice)
     parts = family.parts(trunk.model)
     tape = Tape(parts.recurrent) if parts.recurrent else None
     if not can_roll_back(trunk.model.make_cache(), tape):
-        raise ModelError(f"{family.name} caches cannot be rolled back; use --no-mtp.")
+        return _refuse("the model's caches cannot give positions back", choice)
     probe = Probe(parts, trunk.tokenizer, trunk.model.make_cache)
     head, agreement = _build(family, parts, files, trunk, probe)
-    if tape is not None:
-        probe.check_tape(tape)
+    if tape is not None and (error := probe.rollback_error(tape)) > MOST_ROLLBACK_ERROR:
+        fault = f"this mlx-lm's recurrent layers cannot be rolled back (error {error:.2g})"
+        return _refuse(fault, choice, warning=True)
     return _judge(head, tape, files, agreement, choice)
 
 
-def _obstacle(files: HeadFiles | None, family: Family | None, trunk: Trunk) -> str | None:
-    if files is None:
-        return "the model has no MTP head"
-    if family is None:
-        kind = trunk.config.get("model_type")
-        return f"heads of model type {kind!r} are not supported"
-    if not hasattr(trunk.model, "make_cache"):
-        return "the model's caches cannot be rolled back"
-    return None
+def _refuse(obstacle: str, choice: MTPChoice, *, warning: bool = False) -> Attached:
+    if choice == "on":
+        raise ModelError(f"MTP was asked for but is not possible: {obstacle}.")
+    return Attached(None, None, f"off, because {obstacle}", warning)
 
 
 def _judge(
@@ -87,7 +94,7 @@ def _judge(
     if agreement >= LEAST_AGREEMENT:
         return Attached(head, tape, f"on, with the {head.family.name} head in {measured}")
     if choice == "on":
-        reason = f"on, because --mtp was given, but the head in {measured}, which is too little"
+        reason = f"on, because it was asked for, but the head in {measured}, which is too little"
         return Attached(head, tape, reason, warning=True)
     reason = f"off, because the head in {measured}, so it is wired wrongly or not trained"
     return Attached(None, None, reason, warning=True)

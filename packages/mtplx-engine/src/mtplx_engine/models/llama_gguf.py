@@ -11,9 +11,10 @@ import re
 from pathlib import Path
 from typing import Any
 
+from mtplx_engine.backend import mx
+
 from tokenizers import AddedToken, Tokenizer, decoders, models, pre_tokenizers
 
-from mtplx_engine.backend import mx
 from mtplx_engine.errors import ModelInvalid
 
 _GROUP_SIZE = 32

@@ -1,15 +1,20 @@
 """From a reference to a model that is ready to decode."""
 
+import logging
 import time
 
-from mtplx_engine import backend
 from mtplx_engine.backend import mx
+
+from mtplx_engine import backend
+from mtplx_engine.errors import InvalidRequest
 from mtplx_engine.info import LoadProgress, ModelInfo, OnLoadProgress
 from mtplx_engine.models.attach import Attached, MTPChoice, attach_head
 from mtplx_engine.models.config import context_length, sampling_defaults
 from mtplx_engine.models.loaded import LoadedModel
 from mtplx_engine.models.locate import Located
 from mtplx_engine.models.trunk import Trunk, load_trunk
+
+_log = logging.getLogger(__name__)
 
 
 def load(
@@ -25,11 +30,15 @@ def load(
 
     Raises:
         ModelError: It cannot be served; the message says why.
+        InvalidRequest: `depth` is more than the head can do.
     """
     on_progress(LoadProgress("load", f"reading weights of {located.id}"))
     trunk = load_trunk(located.folder)
-    on_progress(LoadProgress("probe", "measuring the MTP head"))
+    if mtp != "off":
+        on_progress(LoadProgress("probe", "looking for an MTP head and measuring it"))
     attached = attach_head(trunk, located.folder, located.head, mtp)
+    if attached.warning:
+        _log.warning("MTP is %s", attached.reason)
     return LoadedModel(
         model=trunk.model,
         tokenizer=trunk.tokenizer,
@@ -51,6 +60,8 @@ def _info(located: Located, trunk: Trunk, attached: Attached, depth: int | None)
     family = attached.head.family if attached.head else None
     max_depth = family.max_depth if family else 0
     default = family.default_depth if family else 0
+    if depth is not None and family is not None and depth > max_depth:
+        raise InvalidRequest(f"depth must be at most {max_depth} here; got {depth}.", "depth")
     return ModelInfo(
         id=located.id,
         source=str(located.folder),
@@ -61,7 +72,7 @@ def _info(located: Located, trunk: Trunk, attached: Attached, depth: int | None)
         dtype=str(trunk.dtype).removeprefix("mlx.core."),
         mtp=family is not None,
         mtp_reason=attached.reason,
-        default_depth=default if depth is None else min(depth, max_depth),
+        default_depth=default if depth is None or family is None else depth,
         max_depth=max_depth,
         backend=backend.describe(),
         created=int(time.time()),

@@ -3,9 +3,10 @@
 from dataclasses import dataclass
 from typing import Any
 
+from mtplx_engine.backend import mx, nn
+
 from mlx_lm.models.cache import make_prompt_cache
 
-from mtplx_engine.backend import mx, nn
 from mtplx_engine.cache.tape import Tape
 from mtplx_engine.families.head import Head
 from mtplx_engine.info import ModelInfo

@@ -5,6 +5,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from mtplx_engine.backend import mx, nn, on_cpu
+
 from mlx.utils import tree_flatten
 from mlx_lm.utils import (
     _get_classes,
@@ -14,7 +16,6 @@ from mlx_lm.utils import (
     load_tokenizer,
 )
 
-from mtplx_engine.backend import mx, nn, on_cpu
 from mtplx_engine.errors import ModelInvalid
 from mtplx_engine.models.config import describe_quantization
 

@@ -86,8 +86,8 @@ class Generation:
 
     def _receive(self, item: Item) -> None:
         match item:
-            case Opened(prompt_tokens, splitter):
-                self._splitter = splitter
+            case Opened(prompt_tokens, reasoning):
+                self._splitter = ReasoningSplitter(reasoning) if reasoning else None
                 self._events.append(Started(prompt_tokens))
             case PrefillProgress():
                 self._events.append(item)

@@ -6,21 +6,22 @@ per token.
 """
 
 import asyncio
+import contextlib
 import threading
 from collections import deque
 from dataclasses import dataclass
 
-from mtplx_engine.chat.reasoning import ReasoningSplitter
+from mtplx_engine.chat.reasoning import ReasoningStart
 from mtplx_engine.errors import EngineError
 from mtplx_engine.events import FinishReason, PrefillProgress, Speculation, Timings
 
 
 @dataclass(frozen=True, slots=True)
 class Opened:
-    """The prompt is rendered; `splitter` separates reasoning, None where the model has none."""
+    """The prompt is rendered and fits; `reasoning` is None where the model has none."""
 
     prompt_tokens: int
-    splitter: ReasoningSplitter | None
+    reasoning: ReasoningStart | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,17 +60,12 @@ class Mailbox:
     def put(self, item: Item | EngineError) -> None:
         """Append an item and wake the reader; an exception is raised by the reader's `take`."""
         with self._ready:
-            last = self._items[-1] if self._items else None
-            if isinstance(item, Piece) and isinstance(last, Piece):
-                self._items[-1] = Piece(last.texts + item.texts)
-            elif isinstance(item, PrefillProgress) and isinstance(last, PrefillProgress):
-                self._items[-1] = item
-            else:
-                self._items.append(item)
+            self._items.append(item)
             self._ready.notify()
             if self._waiter is not None:
                 loop, event = self._waiter
-                if not loop.is_closed():
+                # A loop that has closed has nobody left who could read.
+                with contextlib.suppress(RuntimeError):
                     loop.call_soon_threadsafe(event.set)
 
     def take(self) -> Item:
@@ -99,7 +95,8 @@ class Mailbox:
         try:
             await event.wait()
         finally:
-            self._waiter = None
+            with self._ready:
+                self._waiter = None
         with self._ready:
             return self._pop()
 
@@ -107,4 +104,14 @@ class Mailbox:
         item = self._items.popleft()
         if isinstance(item, EngineError):
             raise item
+        if isinstance(item, Piece):
+            return Piece(item.texts + self._pop_texts())
         return item
+
+    def _pop_texts(self) -> tuple[str, ...]:
+        """The texts of all pieces that wait at the front."""
+        texts: list[str] = []
+        while self._items and isinstance(piece := self._items[0], Piece):
+            texts += piece.texts
+            self._items.popleft()
+        return tuple(texts)

@@ -8,7 +8,7 @@ import secrets
 from dataclasses import dataclass
 from typing import Any
 
-from mtplx_engine.chat.reasoning import ReasoningMarkers, ReasoningSplitter
+from mtplx_engine.chat.reasoning import ReasoningMarkers, ReasoningStart
 from mtplx_engine.chat.render import render
 from mtplx_engine.decode.rules import RuleName
 from mtplx_engine.decode.sampling import Sampler
@@ -30,7 +30,7 @@ class Prepared:
 
     Attributes:
         tokens: Ids of the prompt.
-        splitter: Separates reasoning from text; None where the model has none.
+        reasoning: How the answer begins; None where the model has no reasoning.
         sampler: How tokens are drawn.
         rule: How drafts are judged.
         seed: Of the request, or fresh.
@@ -40,7 +40,7 @@ class Prepared:
     """
 
     tokens: list[int]
-    splitter: ReasoningSplitter | None
+    reasoning: ReasoningStart | None
     sampler: Sampler
     rule: RuleName
     seed: int
@@ -72,7 +72,7 @@ class Preparer:
             InvalidRequest: The request cannot be served by this model.
             ContextOverflow: The prompt leaves no room for an answer.
         """
-        tokens, splitter = self._tokens(request)
+        tokens, reasoning = self._tokens(request)
         room = self.info.context_length - len(tokens)
         if room < 1:
             raise ContextOverflow(len(tokens), self.info.context_length)
@@ -81,7 +81,7 @@ class Preparer:
         seed = secrets.randbits(64) if sampling.seed is None else sampling.seed
         return Prepared(
             tokens=tokens,
-            splitter=splitter,
+            reasoning=reasoning,
             sampler=sampler,
             rule=self._rule(request, sampler),
             seed=seed,
@@ -90,28 +90,28 @@ class Preparer:
             stop=request.limits.stop,
         )
 
-    def _tokens(self, request: ChatRequest) -> tuple[list[int], ReasoningSplitter | None]:
+    def _tokens(self, request: ChatRequest) -> tuple[list[int], ReasoningStart | None]:
         match request.prompt:
             case Conversation() as conversation:
                 text = render(conversation, self.tokenizer)
                 tokens = self.tokenizer.encode(text, add_special_tokens=False)
-                splitter = self._splitter(text)
+                reasoning = self._reasoning(text)
             case RawText(text):
-                tokens, splitter = self.tokenizer.encode(text), None
+                tokens, reasoning = self.tokenizer.encode(text), None
             case TokenIds(ids):
-                tokens, splitter = list(ids), None
+                tokens, reasoning = list(ids), None
                 largest = len(self.tokenizer)
                 if any(not 0 <= token < largest for token in tokens):
                     raise InvalidRequest(f"Token ids must be in [0, {largest}).", "prompt")
         if not tokens:
             raise InvalidRequest("The prompt is empty.", "prompt")
-        return tokens, splitter
+        return tokens, reasoning
 
-    def _splitter(self, prompt: str) -> ReasoningSplitter | None:
+    def _reasoning(self, prompt: str) -> ReasoningStart | None:
         if not self.tokenizer.has_thinking:
             return None
         markers = ReasoningMarkers(self.tokenizer.think_start, self.tokenizer.think_end)
-        return ReasoningSplitter(markers, starts_open=markers.opened_by(prompt))
+        return ReasoningStart(markers, markers.opened_by(prompt))
 
     def _sampler(self, sampling: Sampling) -> Sampler:
         def resolve(name: str) -> Any:
@@ -137,10 +137,6 @@ class Preparer:
         if request.depth is None:
             return self.info.default_depth
         if request.depth > self.info.max_depth:
-            why = (
-                f"at most {self.info.max_depth} for this model"
-                if self.info.mtp
-                else f"0, because drafting is {self.info.mtp_reason}"
-            )
-            raise InvalidRequest(f"depth must be {why}; got {request.depth}.", "depth")
+            limit = f"depth must be at most {self.info.max_depth} here; got {request.depth}."
+            raise InvalidRequest(f"{limit} MTP is {self.info.mtp_reason}.", "depth")
         return request.depth

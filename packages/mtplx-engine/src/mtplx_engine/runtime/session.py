@@ -7,16 +7,18 @@ take turns and a cancel takes effect within one step.
 import time
 
 from mtplx_engine.backend import mx
+
+from mtplx_engine.decode.decoder import Decoder
 from mtplx_engine.decode.detokenize import Detokenizer
 from mtplx_engine.decode.noise import Noise
 from mtplx_engine.decode.plain import PlainDecoder
 from mtplx_engine.decode.rules import Vocabulary, make_rule
-from mtplx_engine.decode.sequence import Prefill, Sequence
+from mtplx_engine.decode.sequence import Prefill, SequenceState
 from mtplx_engine.decode.speculative import SpeculativeDecoder
 from mtplx_engine.decode.stopping import StopMatcher
-from mtplx_engine.events import FinishReason, PrefillProgress, Speculation, Timings
+from mtplx_engine.events import FinishReason, PrefillProgress, Timings
 from mtplx_engine.models.loaded import LoadedModel
-from mtplx_engine.runtime.mailbox import Ended, Mailbox, Opened, Piece
+from mtplx_engine.runtime.mailbox import Ended, Mailbox, Piece
 from mtplx_engine.runtime.prepare import Prepared
 
 _CLEAR_EVERY = 256  # rounds; freed buffers of outgrown caches go back to the system
@@ -39,7 +41,7 @@ class Session:
         self._mailbox = mailbox
         self._submitted = submitted
         head = model.head if request.depth else None
-        self._sequence = Sequence(model, head)
+        self._sequence = SequenceState(model, head)
         self._prefill: Prefill | None = Prefill(
             model, head, self._sequence, request.tokens, chunk=chunk
         )
@@ -49,10 +51,10 @@ class Session:
         )
         self._stop = StopMatcher(request.stop)
         self._emitted = 0
-        self._began = 0.0
+        self._began = time.perf_counter()
         self._first_token = 0.0
 
-    def _make_decoder(self) -> PlainDecoder | SpeculativeDecoder:
+    def _make_decoder(self) -> Decoder:
         model, request, head = self._model, self._request, self._model.head
         vocabulary = Vocabulary(model.vocabulary, head.vocab if head else None)
         rule = make_rule(request.rule, request.sampler, Noise(request.seed), vocabulary)
@@ -75,9 +77,6 @@ class Session:
         return ended
 
     def _read(self, prefill: Prefill) -> bool:
-        if self._sequence.length == 0:
-            self._began = time.perf_counter()
-            self._mailbox.put(Opened(prefill.total, self._request.splitter))
         logits = prefill.step()
         if logits is None:
             self._mailbox.put(PrefillProgress(self._sequence.length, prefill.total))
@@ -127,18 +126,5 @@ class Session:
             decode_s=now - self._first_token,
         )
         return Ended(
-            reason, self._stop.hit, len(self._request.tokens), self._speculation(), timings
-        )
-
-    def _speculation(self) -> Speculation:
-        decoder = self._decoder
-        if isinstance(decoder, PlainDecoder):
-            return Speculation("plain", 0, None, decoder.rounds, (), ())
-        return Speculation(
-            "mtp",
-            self._request.depth,
-            self._request.rule,
-            decoder.rounds,
-            tuple(decoder.drafted),
-            tuple(decoder.accepted),
+            reason, self._stop.hit, len(self._request.tokens), self._decoder.report(), timings
         )

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from mtplx_engine.backend import mx
+
 from mtplx_engine.errors import Cancelled, EngineError, EngineFailed
 from mtplx_engine.models.loaded import LoadedModel
 from mtplx_engine.runtime.generation import Generation
@@ -125,8 +126,8 @@ class Worker:
         try:
             model = self._load()
         except BaseException as error:
-            _release_streams()
             self._model.set_exception(error)
+            _release_streams()
             return
         self._model.set_result(model)
         try:
@@ -146,7 +147,8 @@ class Worker:
                 return
             self._drop_cancelled()
             while self._waiting and len(self._active) < self._max_active:
-                self._admit(model, self._waiting.popleft())
+                self._admit(model, self._waiting[0])
+                self._waiting.popleft()
             if self._active:
                 self._turn()
 
@@ -154,7 +156,7 @@ class Worker:
         """Free the places of requests whose owners left before their turn came."""
         for job in [job for job in self._waiting if job.generation.cancelled]:
             self._waiting.remove(job)
-            _attempt(job, lambda: True)
+            _end_cancelled(job)
 
     def _receive(self, *, wait: bool) -> bool:
         """Take everything from the inbox; return False when it is time to stop."""
@@ -187,10 +189,15 @@ class Worker:
         _attempt(job, open_session)
 
     def _turn(self) -> None:
-        """One step of the session that has waited longest."""
-        current = self._active.popleft()
-        if not _attempt(current.job, current.session.step):
-            self._active.append(current)
+        """One step of the session that has waited longest.
+
+        It keeps its place meanwhile, so that its reader is told if the thread dies in this step.
+        """
+        current = self._active[0]
+        if _attempt(current.job, current.session.step):
+            self._active.popleft()
+        else:
+            self._active.rotate(-1)
 
     def _fail_all(self, failure: EngineFailed) -> None:
         with self._lock:
@@ -210,15 +217,24 @@ class Worker:
 
 
 def _fail(job: Job, failure: EngineFailed) -> None:
-    job.mailbox.put(failure)
+    # One exception per reader: each thread that raises it adds to its traceback.
+    own = EngineFailed(str(failure))
+    own.__cause__ = failure.__cause__
+    job.mailbox.put(own)
+    job.on_end()
+
+
+def _end_cancelled(job: Job) -> None:
+    job.mailbox.put(Cancelled("The generation was cancelled."))
     job.on_end()
 
 
 def _attempt(job: Job, work: Callable[[], bool]) -> bool:
     """Work on a request and return whether it has ended, well or badly."""
+    if job.generation.cancelled:
+        _end_cancelled(job)
+        return True
     try:
-        if job.generation.cancelled:
-            raise Cancelled("The generation was cancelled.")
         ended = work()
     except EngineError as error:
         job.mailbox.put(error)

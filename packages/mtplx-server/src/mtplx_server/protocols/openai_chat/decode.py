@@ -163,9 +163,9 @@ def _depth(body: ChatCompletionRequest, model: ModelInfo) -> int | None:
             if body.depth == 0:
                 raise InvalidRequest("generation_mode 'mtp' contradicts a depth of 0.", "depth")
             if not model.max_depth:
-                text = f"generation_mode 'mtp' is not possible: {model.mtp_reason}"
+                text = f"generation_mode 'mtp' is not possible: MTP is {model.mtp_reason}."
                 raise InvalidRequest(text, "generation_mode")
-            return body.depth or model.default_depth or model.max_depth
+            return body.depth or model.default_depth or 1
         case other:
             text = f"generation_mode must be 'mtp' or 'ar'; got {other!r}."
             raise InvalidRequest(text, "generation_mode")

@@ -12,7 +12,7 @@ import pytest
 
 from mtplx_engine.errors import EngineError
 from mtplx_server import AddressInUse, AddressRefused, InvalidSetting, ServerSettings, run
-from mtplx_server.run import bind
+from mtplx_server.process import bind
 
 # The answer is held until a line arrives on standard input.
 CHILD = """
