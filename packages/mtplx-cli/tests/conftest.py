@@ -46,6 +46,11 @@ def environment(tmp_path):
     }
 
 
+@pytest.fixture(scope="session")
+def mtplx_path():
+    return MTPLX
+
+
 @pytest.fixture
 def mtplx(environment):
     """Run a command line to its end."""

@@ -1,5 +1,6 @@
 """Pieces joined equal the whole decoding, for every kind of decoder and any ids."""
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -81,6 +82,27 @@ def test_no_piece_ends_inside_a_character(byte_decode: Decode, text: str) -> Non
 def test_text_comes_as_soon_as_its_character_is_complete(byte_decode: Decode, text: str) -> None:
     out = pieces(byte_decode, [*text.encode(), ord("!")])
     assert out[-1] == ""
+
+
+@given(st.integers(0, 200), st.text(max_size=6))
+def test_a_long_invalid_run_is_followed_by_the_right_text(
+    byte_decode: Decode, count: int, text: str
+) -> None:
+    ids = [0xFF] * count + list(text.encode())
+    assert "".join(pieces(byte_decode, ids)) == byte_decode(ids)
+
+
+def test_the_window_stays_short(byte_decode: Decode) -> None:
+    longest = 0
+
+    def watched(ids: Sequence[int]) -> str:
+        nonlocal longest
+        longest = max(longest, len(ids))
+        return byte_decode(ids)
+
+    for token in (0xFF, 257):  # never valid, and a special token that is skipped
+        pieces(watched, [token] * 2000)
+    assert longest < 100
 
 
 def test_invalid_bytes_do_not_stall(byte_decode: Decode) -> None:

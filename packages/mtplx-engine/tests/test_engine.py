@@ -2,6 +2,8 @@
 
 import asyncio
 import json
+import subprocess
+import sys
 import threading
 from pathlib import Path
 
@@ -381,18 +383,66 @@ def test_a_model_that_is_not_there_is_an_error_and_leaves_no_thread(tmp_path: Pa
     assert threading.active_count() == before
 
 
+@pytest.mark.parametrize("name", ["chat_template", "tokenize", "tools", "messages", "max_length"])
+def test_a_request_cannot_replace_the_template(qwen_engine: Engine, name: str) -> None:
+    conversation = Conversation((Message("user", "x"),), {name: "{{ 1 / 0 }}"})
+    with pytest.raises(InvalidRequest) as caught:
+        qwen_engine.submit(ChatRequest(conversation)).result()
+    assert caught.value.param == f"chat_template_kwargs.{name}"
+
+
+def test_text_that_cannot_fit_is_refused_before_it_is_tokenised(qwen_engine: Engine) -> None:
+    with pytest.raises(ContextOverflow):
+        qwen_engine.submit(ask("x" * 20_000_000)).result()
+
+
+def test_half_a_surrogate_pair_is_refused(qwen_engine: Engine) -> None:
+    with pytest.raises(InvalidRequest, match="surrogate"):
+        qwen_engine.submit(ask("\ud800")).result()
+
+
+def test_a_generation_is_read_once(qwen_engine: Engine) -> None:
+    generation = qwen_engine.submit(ask())
+    generation.result()
+    with pytest.raises(RuntimeError, match="read already"):
+        generation.result()
+
+
+def test_a_drain_without_end_is_possible(qwen_folder: Path) -> None:
+    engine = Engine.open(EngineOptions(model=str(qwen_folder)))
+    generation = engine.submit(ask())
+    engine.close(drain_s=1e12)
+    assert generation.result().text
+
+
+@pytest.mark.parametrize("end", ["", "raise ValueError('uncaught')"])
+def test_a_program_that_forgets_to_close_ends_cleanly(qwen_folder: Path, end: str) -> None:
+    code = f"""
+from mtplx_engine import *
+engine = Engine.open(EngineOptions(model={str(qwen_folder)!r}, mtp="on"))
+generation = engine.submit(ChatRequest(RawText("hello"), Sampling(), Limits(4000)))
+next(generation), next(generation)
+{end}
+"""
+    for _ in range(3):
+        run = subprocess.run([sys.executable, "-c", code], capture_output=True, timeout=60)
+        assert run.returncode == bool(end), run.stderr
+
+
 def test_a_fault_inside_a_request_is_its_own(
     qwen_engine: Engine, caplog: pytest.LogCaptureFixture
 ) -> None:
-    conversation = Conversation((Message("user", "x"),), {"messages": "clobbered"})
-    with pytest.raises(EngineError):
-        qwen_engine.submit(ChatRequest(conversation)).result()
+    class Faulty:
+        def __bool__(self) -> bool:
+            raise RuntimeError("in the depths")
+
+    request = ask(limits=Limits(max_tokens=5))
+    object.__setattr__(request.limits, "max_tokens", Faulty())
+    with pytest.raises(EngineError, match="in the depths"):
+        qwen_engine.submit(request).result()
     assert qwen_engine.submit(ask()).result().text
 
 
 def test_importing_the_package_does_not_import_mlx() -> None:
-    import subprocess
-    import sys
-
     code = "import sys, mtplx_engine; sys.exit('mlx.core' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

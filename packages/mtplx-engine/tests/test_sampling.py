@@ -125,6 +125,11 @@ def test_not_a_number_is_noticed_in_any_row() -> None:
     assert finite(masked).tolist() == [True] * 3
 
 
+@pytest.mark.parametrize("p", [1e-50, 1e-30, 1e-6])
+def test_a_tiny_top_p_keeps_the_most_probable_token(p: float) -> None:
+    np.testing.assert_array_equal(law(Sampler(1.0, 0, p, 0.0), [1.0, 3.0, 2.0]), [0, 1, 0])
+
+
 def test_a_small_temperature_stays_in_range() -> None:
     law = np.array(Sampler(1e-5, 0, 1.0, 0.0).log_law(mx.array([300.0, 299.0, -300.0])))
     assert law[0] == 0.0

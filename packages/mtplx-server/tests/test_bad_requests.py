@@ -10,7 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mtplx_client.wire.chat import ChatCompletionRequest
+from mtplx_engine import Engine, EngineOptions
 from mtplx_engine.testing import ScriptedEngine
+from mtplx_engine.tiny import write_tiny_model
 from mtplx_server.errors import RequestRefused
 from mtplx_server.http.body import parse_body
 
@@ -41,6 +43,15 @@ NOT_JSON = {
     "lone surrogate": rb'{"messages": [{"role": "user", "content": "\ud800"}]}',
     "number of 5000 digits": b'{"messages": [], "seed": ' + b"9" * 5000 + b"}",
     "form": b"messages=hi&model=m",
+}
+
+# Each would cost seconds if every fault in it were told.
+HOSTILE = {
+    "a million bad messages": b'{"messages":[' + b"1," * 1_000_000 + b"1]}",
+    "too many messages": json.dumps({"messages": [HI] * 300_000}).encode(),
+    "too many parts": json.dumps(
+        {"messages": [{"role": "user", "content": [{"type": "text", "text": "x"}] * 200_000}]}
+    ).encode(),
 }
 
 WRONG = {
@@ -181,3 +192,30 @@ def test_strict_model_refuses_other_names(serve):
     assert response.json()["error"]["code"] == "model_not_found"
     for content in (body(), body(model="org/scripted"), body(model=None)):
         assert client.post("/v1/chat/completions", content=content).status_code == 200
+
+
+def test_hostile_bodies_are_refused_with_a_short_answer(serve):
+    client = serve(ScriptedEngine())
+    for name, content in HOSTILE.items():
+        response = client.post("/v1/chat/completions", content=content)
+        assert (name, response.status_code) == (name, 400)
+        assert len(response.content) < 1000, name
+        assert response.json()["error"]["param"].startswith("messages"), name
+
+
+def test_a_hundred_thousand_unknown_fields_are_counted_not_listed(serve):
+    fields = {f"field{number}": 1 for number in range(100_000)}
+    reply = serve(ScriptedEngine()).post("/v1/chat/completions", content=body(**fields)).json()
+    ignored = reply["mtplx"]["ignored_fields"]
+    assert len(ignored) == 101
+    assert ignored[-1] == "... and 99900 more"
+
+
+def test_a_template_of_the_clients_own_is_refused(serve, tmp_path):
+    engine = Engine.open(EngineOptions(model=str(write_tiny_model(tmp_path / "tiny", "llama"))))
+    client = serve(engine)
+    for template in ("{{ 1 / 0 }}", "{% for i in range(99999) %}{% endfor %}"):
+        content = body(chat_template_kwargs={"chat_template": template})
+        response = client.post("/v1/chat/completions", content=content)
+        assert response.status_code == 400
+        assert response.json()["error"]["param"] == "chat_template_kwargs.chat_template"

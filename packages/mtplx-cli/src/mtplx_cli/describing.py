@@ -22,7 +22,7 @@ def describe(model: str, *, as_json: bool) -> None:
     card = read_card(located.folder, located.head)
     if as_json:
         content = {"id": located.id} | asdict(card) | {"folder": str(card.folder)}
-        typer.echo(json.dumps(content, ensure_ascii=False))
+        typer.echo(json.dumps(content))
         return
     for label, value in _rows(located, card):
         typer.echo(f"{label:<14} {value}")

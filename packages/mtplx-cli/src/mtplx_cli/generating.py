@@ -91,7 +91,7 @@ def _as_json(model: str, result: ChatResult) -> str:
         "speculation": asdict(finished.speculation),
         "timings": asdict(finished.timings),
     }
-    return json.dumps(content, ensure_ascii=False)
+    return json.dumps(content)
 
 
 def _summary(finished: Finished) -> list[str]:

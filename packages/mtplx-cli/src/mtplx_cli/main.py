@@ -1,5 +1,7 @@
 """The list of commands, and the one place where failures become a line and an exit status."""
 
+import contextlib
+import io
 import os
 import sys
 from typing import Annotated, NoReturn
@@ -45,12 +47,18 @@ def _root(
 
 def main() -> None:
     """Run the command line; the console script `mtplx`."""
+    _repair_streams()
     try:
-        app()
+        try:
+            app()
+        finally:
+            sys.stdout.flush()
     except SystemExit as end:
         if end.code == ExitCode.INTERRUPTED:
-            _end_interrupted()
+            _end_at_once("interrupted", ExitCode.INTERRUPTED)
         raise
+    except OSError as error:
+        _end_at_once(f"the output cannot be written: {error.strerror}", ExitCode.ERROR)
     except Exception as error:
         # Imported here, so that a command line without failure does not pay for it.
         from mtplx_engine.errors import EngineError  # noqa: PLC0415
@@ -62,9 +70,20 @@ def main() -> None:
         sys.exit(ExitCode.ERROR)
 
 
-def _end_interrupted() -> NoReturn:
-    """End without waiting for threads that still wait for the network or for a long step."""
-    typer.echo("mtplx: interrupted", err=True)
-    sys.stdout.flush()
+def _repair_streams() -> None:
+    """Make the standard streams usable: a closed one is None, a narrow one cannot take all text."""
+    sys.stdin = sys.stdin or io.StringIO()
+    sys.stdout = sys.stdout or io.StringIO()
+    sys.stderr = sys.stderr or io.StringIO()
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
+
+
+def _end_at_once(message: str, code: ExitCode) -> NoReturn:
+    """End without waiting for threads, nor for output that cannot be written."""
+    typer.echo(f"mtplx: {message}", err=True)
+    with contextlib.suppress(OSError):
+        sys.stdout.flush()
     sys.stderr.flush()
-    os._exit(ExitCode.INTERRUPTED)
+    os._exit(code)

@@ -57,7 +57,7 @@ class AsyncClient:
                 if response.status_code >= 400:
                     call.check(response.status_code, response.headers, await response.aread())
                 yield _chunks(call, response)
-        except httpx.TransportError as error:
+        except httpx.RequestError as error:
             raise ConnectionFailed(str(error)) from error
 
     async def models(self) -> ModelList:
@@ -77,7 +77,7 @@ class AsyncClient:
             response = await self._http.request(
                 call.method, call.path, content=call.content, headers=call.headers
             )
-        except httpx.TransportError as error:
+        except httpx.RequestError as error:
             raise ConnectionFailed(str(error)) from error
         return call.parse(response.status_code, response.headers, response.content)
 

@@ -60,7 +60,7 @@ class Client:
                 if response.status_code >= 400:
                     call.check(response.status_code, response.headers, response.read())
                 yield _chunks(call, response)
-        except httpx.TransportError as error:
+        except httpx.RequestError as error:
             raise ConnectionFailed(str(error)) from error
 
     def models(self) -> ModelList:
@@ -80,7 +80,7 @@ class Client:
             response = self._http.request(
                 call.method, call.path, content=call.content, headers=call.headers
             )
-        except httpx.TransportError as error:
+        except httpx.RequestError as error:
             raise ConnectionFailed(str(error)) from error
         return call.parse(response.status_code, response.headers, response.content)
 

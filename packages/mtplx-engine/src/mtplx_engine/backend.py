@@ -44,8 +44,14 @@ def _choose_blas() -> str:
 
 BLAS = _choose_blas()
 
-import mlx.core as mx  # noqa: E402
-import mlx.nn as nn  # noqa: E402
+try:
+    import mlx.core as mx
+    import mlx.nn as nn
+except ImportError as error:
+    raise EngineError(
+        f"MLX cannot be loaded ({error}). On Linux one of its builds must be asked for: install"
+        " mtplx-engine[cpu], mtplx-engine[cuda12] or mtplx-engine[cuda13]."
+    ) from error
 
 __all__ = ["BLAS", "describe", "mx", "nn", "on_cpu", "read_float", "read_ints"]
 

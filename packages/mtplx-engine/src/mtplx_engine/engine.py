@@ -1,5 +1,6 @@
 """The engine: opens a model and runs requests on it, for callers on any thread."""
 
+import atexit
 import threading
 import time
 from collections.abc import Callable
@@ -117,7 +118,15 @@ class Engine:
             on_failure=self._failed,
         )
         model = self._worker.start()
-        self._preparer = Preparer(model.tokenizer, model.info, model.defaults, options.acceptance)
+        self._preparer = Preparer(
+            tokenizer=model.tokenizer,
+            info=model.info,
+            defaults=model.defaults,
+            acceptance=options.acceptance,
+            longest_token=max(map(len, model.tokenizer.get_vocab())),
+        )
+        # A thread that still computes while the interpreter shuts down would abort the process.
+        atexit.register(self.close)
 
     @property
     def model(self) -> ModelInfo:
@@ -164,7 +173,7 @@ class Engine:
         except EngineError as error:
             mailbox.put(error)
             on_end()
-        except Exception as error:
+        except BaseException as error:  # whatever it was, the reader must not wait for ever
             failure = EngineError(f"The request could not be prepared: {error!r}")
             failure.__cause__ = error
             mailbox.put(failure)
@@ -209,11 +218,12 @@ class Engine:
             if self._state == "ready":
                 self._state, self._reason = "closed", "The engine was closed."
             while self._running and (left := deadline - time.monotonic()) > 0:
-                self._idle.wait(left)
+                self._idle.wait(min(left, threading.TIMEOUT_MAX))
             for generation in self._running:
                 generation.cancel()
         self._pool.shutdown(wait=True)
         self._worker.stop()
+        atexit.unregister(self.close)
 
     def _failed(self, failure: EngineFailed) -> None:
         with self._lock:

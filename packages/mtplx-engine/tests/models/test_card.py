@@ -37,6 +37,7 @@ def card(tmp_path):
 
     def card(config=LLAMA, weights=TRUNK, **more):
         (tmp_path / "config.json").write_text(json.dumps(config))
+        (tmp_path / "tokenizer.json").write_text("{}")
         write_weights(tmp_path / "model.safetensors", weights)
         for name, content in more.items():
             (tmp_path / f"{name}.json").write_text(json.dumps(content))

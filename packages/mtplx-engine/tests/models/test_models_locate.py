@@ -52,7 +52,7 @@ def test_a_path_to_nothing_is_named_in_full(monkeypatch, tmp_path, reference):
     with pytest.raises(ModelNotFound) as failure:
         find(reference)
     shown = reference.replace("~", str(tmp_path)).removeprefix("./").removesuffix("/")
-    assert str(failure.value) == f"There is no folder {shown}."
+    assert str(failure.value) == f"There is no folder {shown!r}."
 
 
 def test_a_word_that_is_no_model_names_the_embedded_default():

@@ -91,8 +91,9 @@ def _resolve(host: str, port: int) -> tuple[socket.AddressFamily, tuple[str, int
     """The first address of a name, an IPv4 one if there is any: clients try that first."""
     try:
         found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
-    except OSError as error:
-        raise AddressRefused(f"Cannot listen on {host!r}: {error.strerror}.") from None
+    except (OSError, UnicodeError) as error:
+        reason = getattr(error, "strerror", None) or "it is no host name"
+        raise AddressRefused(f"Cannot listen on {host!r}: {reason}.") from None
     family, _, _, _, address = min(found, key=lambda each: each[0] != socket.AF_INET)
     return family, (str(address[0]), port)
 

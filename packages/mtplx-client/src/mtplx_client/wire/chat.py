@@ -3,11 +3,17 @@
 The request declares the fields that the server honours. Others are accepted as extra fields.
 """
 
-from typing import Any
+from typing import Annotated, Any
 
-from pydantic import Field
+from pydantic import FailFast, Field
+from typing_extensions import TypeAliasType
 
 from mtplx_client.wire._base import WireReply, WireRequest
+
+# Far beyond any real conversation. The bound, and giving up at the first bad element, keep a
+# hostile body from costing seconds.
+MAX_ELEMENTS = 10_000
+_BOUNDED = (FailFast(), Field(max_length=MAX_ELEMENTS))
 
 
 class ContentPart(WireRequest):
@@ -15,6 +21,11 @@ class ContentPart(WireRequest):
 
     type: str
     text: str | None = None
+
+
+# Aliases, because bounds are not hashable and so cannot stand in a union themselves.
+Parts = TypeAliasType("Parts", Annotated[list[ContentPart], *_BOUNDED])
+Strings = TypeAliasType("Strings", Annotated[list[str], *_BOUNDED])
 
 
 class ChatMessage(WireRequest):
@@ -28,7 +39,7 @@ class ChatMessage(WireRequest):
     """
 
     role: str
-    content: str | list[ContentPart] | None = None
+    content: str | Parts | None = None
     reasoning_content: str | None = None
     reasoning: str | None = None
 
@@ -65,7 +76,7 @@ class ChatCompletionRequest(WireRequest):
         acceptance: How drafts are judged: `auto`, `coupled` or `rejection`.
     """
 
-    messages: list[ChatMessage]
+    messages: Annotated[list[ChatMessage], *_BOUNDED]
     model: str | None = None
     max_completion_tokens: int | None = None
     max_tokens: int | None = None
@@ -74,7 +85,7 @@ class ChatCompletionRequest(WireRequest):
     top_k: int | None = None
     min_p: float | None = None
     seed: int | None = None
-    stop: str | list[str] | None = None
+    stop: str | Strings | None = None
     stream: bool | None = None
     stream_options: StreamOptions | None = None
     chat_template_kwargs: dict[str, Any] | None = None

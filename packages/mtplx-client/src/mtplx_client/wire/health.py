@@ -14,6 +14,7 @@ class Health(WireReply):
         mtp_reason: Why it is on or off.
         depth: Tokens drafted per round when a request does not say.
         backend: Device and linear-algebra library.
+        quantization: How the weights are stored and computed with.
         version: Version of the server package.
         active: Requests being worked on.
         queued: Requests waiting.
@@ -27,6 +28,7 @@ class Health(WireReply):
     mtp_reason: str = ""
     depth: int = 0
     backend: str = ""
+    quantization: str = ""
     version: str = ""
     active: int = 0
     queued: int = 0

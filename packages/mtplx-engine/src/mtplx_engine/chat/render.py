@@ -1,12 +1,19 @@
 """Messages to the text that the model reads, by the model's own chat template."""
 
+import inspect
 import itertools
 from typing import Any
 
-from jinja2 import TemplateError
+from transformers import PreTrainedTokenizerBase
 
 from mtplx_engine.errors import InvalidRequest
 from mtplx_engine.request import Conversation, Message
+
+# What a request may pass are variables of the model's template, not a template of its own, nor what
+# `apply_chat_template` itself takes.
+_RESERVED = {"messages"} | set(
+    inspect.signature(PreTrainedTokenizerBase.apply_chat_template).parameters
+)
 
 
 def render(conversation: Conversation, tokenizer: Any) -> str:
@@ -19,6 +26,10 @@ def render(conversation: Conversation, tokenizer: Any) -> str:
     Raises:
         InvalidRequest: The model has no chat template, or the template refuses these messages.
     """
+    reserved = sorted(_RESERVED & conversation.template_kwargs.keys())
+    if reserved:
+        name = f"chat_template_kwargs.{reserved[0]}"
+        raise InvalidRequest(f"{name} is not a variable that a request may set.", name)
     if not tokenizer.has_chat_template:
         raise InvalidRequest(
             "This model has no chat template, so it cannot answer messages. Send raw text.",
@@ -31,9 +42,9 @@ def render(conversation: Conversation, tokenizer: Any) -> str:
             tokenize=False,
             **conversation.template_kwargs,
         )
-    except (TemplateError, TypeError, ValueError) as error:
+    except Exception as error:  # a template is foreign code: it may raise anything
         raise InvalidRequest(
-            f"The model's chat template refuses these messages: {error}", "messages"
+            f"The model's chat template refuses these messages: {error or repr(error)}", "messages"
         ) from error
     return text
 

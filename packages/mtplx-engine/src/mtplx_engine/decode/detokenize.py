@@ -10,6 +10,8 @@ from collections.abc import Callable, Sequence
 
 _REPLACEMENT = "\ufffd"
 _MOST_INCOMPLETE = 3
+_LONGEST_WINDOW = 64  # ids; decoding the whole answer again for each id would be quadratic
+_KEPT_IDS = 8
 
 Decode = Callable[[Sequence[int]], str]
 
@@ -39,7 +41,15 @@ class Detokenizer:
         if ready == len(window) and piece:
             self._context, self._settled = self._settled, len(self._ids)
             self._returned = self._decode(self._ids[self._context :])
+        elif len(self._ids) - self._context > _LONGEST_WINDOW:
+            self._shorten()
         return piece
+
+    def _shorten(self) -> None:
+        """Cut a window that does not settle, such as a run of invalid bytes, to its last ids."""
+        self._context = self._settled = len(self._ids) - _KEPT_IDS
+        window = self._decode(self._ids[self._context :])
+        self._returned = window[: len(window) - _incomplete(window)]
 
     def close(self) -> str:
         """Return what was held back: there will be no more ids."""

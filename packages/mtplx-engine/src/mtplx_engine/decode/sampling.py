@@ -65,7 +65,9 @@ def _keep_top_p(law: mx.array, p: float) -> mx.array:
     descending = -mx.sort(-law, axis=-1)
     mass = mx.exp(descending)
     before = mx.cumsum(mass, axis=-1) - mass
-    last = mx.min(mx.where(before < p, descending, mx.inf), axis=-1, keepdims=True)
+    # The most probable token stays however small p is; p may even round to zero.
+    kept = (before < p) | (before == 0.0)
+    last = mx.min(mx.where(kept, descending, mx.inf), axis=-1, keepdims=True)
     return _keep(law, law >= last)
 
 

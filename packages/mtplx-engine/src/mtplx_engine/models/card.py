@@ -6,11 +6,18 @@ from dataclasses import dataclass
 from math import prod
 from pathlib import Path
 
-from mtplx_engine.errors import ModelInvalid
+from mtplx_engine.errors import EngineError, ModelInvalid
 from mtplx_engine.families.registry import can_draft
-from mtplx_engine.models.config import context_length, describe_quantization, read_json
+from mtplx_engine.models.config import (
+    context_length,
+    describe_quantization,
+    one_line,
+    read_json,
+)
 from mtplx_engine.models.footprint import Footprint, conversation_footprint, count_parameters
 from mtplx_engine.models.head_files import HeadFiles, TensorHeader, find_head, read_header
+
+_TOKENIZERS = ("tokenizer.json", "tokenizer.model", "vocab.json", "tokenizer_config.json")
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,12 +67,23 @@ def read_card(folder: Path, head: Path | None = None) -> ModelCard:
     Raises:
         ModelInvalid: A file is missing or damaged; the message names it.
     """
+    try:
+        return _read_card(folder, head)
+    except EngineError:
+        raise
+    except Exception as error:  # settings of the wrong kind surface anywhere below
+        raise ModelInvalid(f"{folder} cannot be described: {one_line(error)}") from error
+
+
+def _read_card(folder: Path, head: Path | None) -> ModelCard:
     config = read_json(folder / "config.json")
     text = config.get("text_config") or config
     model_type = str(config.get("model_type", "unknown"))
     files = _weight_files(folder)
     tensors = _trunk_tensors(files)
     head_files = find_head(folder, head)
+    if not any((folder / name).is_file() for name in _TOKENIZERS):
+        raise ModelInvalid(f"{folder} holds no tokenizer: none of {', '.join(_TOKENIZERS)}.")
     servable = _mlx_lm_has(model_type)
     drafts = servable and head_files is not None and can_draft(model_type)
     return ModelCard(

@@ -12,6 +12,12 @@ _FALLBACK_CONTEXT = 4096
 _SANE_LENGTH = 10_000_000
 
 
+def one_line(error: BaseException) -> str:
+    """What an exception says, on one line and never nothing."""
+    text = " ".join(str(error).split())
+    return f"{type(error).__name__}: {text}" if text else repr(error)
+
+
 def read_json(path: Path) -> dict[str, Any]:
     """Read a JSON object.
 
@@ -20,8 +26,8 @@ def read_json(path: Path) -> dict[str, Any]:
     """
     try:
         content = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
-        raise ModelInvalid(f"{path} cannot be read: {error}") from error
+    except (OSError, ValueError, RecursionError) as error:
+        raise ModelInvalid(f"{path} cannot be read: {one_line(error)}") from error
     if not isinstance(content, dict):
         raise ModelInvalid(f"{path} does not hold a JSON object.")
     return content
@@ -82,5 +88,5 @@ def sampling_defaults(folder: Path) -> Sampling:
             top_p=float(values["top_p"]),
             min_p=float(values["min_p"]),
         )
-    except (InvalidRequest, TypeError, ValueError) as error:
+    except (InvalidRequest, TypeError, ValueError, OverflowError) as error:
         raise ModelInvalid(f"{path}: {error}") from error

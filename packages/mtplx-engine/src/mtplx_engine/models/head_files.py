@@ -61,12 +61,25 @@ def read_header(path: Path) -> Header:
             if length > _MAX_HEADER_BYTES:
                 raise ValueError("its header would be larger than the format allows")
             entries: dict[str, Any] = json.loads(file.read(length))
+            size = file.seek(0, 2)
         metadata = entries.pop("__metadata__", None) or {}  # MLX writes null
         tensors = {
-            name: TensorHeader(tuple(entry["shape"]), entry["dtype"])
+            name: TensorHeader(tuple(map(int, entry["shape"])), str(entry["dtype"]))
             for name, entry in entries.items()
         }
-    except (OSError, ValueError, KeyError, TypeError, AttributeError, struct.error) as error:
+        end = max((int(entry["data_offsets"][1]) for entry in entries.values()), default=0)
+        if 8 + length + end > size:
+            raise ValueError("it is cut short")
+        metadata = {str(key): str(value) for key, value in dict(metadata).items()}
+    except (
+        OSError,
+        ValueError,
+        LookupError,
+        TypeError,
+        AttributeError,
+        RecursionError,
+        struct.error,
+    ) as error:
         raise ModelInvalid(f"{path} is not a readable safetensors file: {error}") from error
     return Header(tensors, metadata)
 

@@ -6,10 +6,10 @@ import time
 from mtplx_engine.backend import mx
 
 from mtplx_engine import backend
-from mtplx_engine.errors import InvalidRequest
+from mtplx_engine.errors import EngineError, InvalidRequest, ModelInvalid
 from mtplx_engine.info import LoadProgress, ModelInfo, OnLoadProgress
 from mtplx_engine.models.attach import Attached, MTPChoice, attach_head
-from mtplx_engine.models.config import context_length, sampling_defaults
+from mtplx_engine.models.config import context_length, one_line, sampling_defaults
 from mtplx_engine.models.loaded import LoadedModel
 from mtplx_engine.models.locate import Located
 from mtplx_engine.models.trunk import Trunk, load_trunk
@@ -34,6 +34,22 @@ def load(
     """
     on_progress(LoadProgress("load", f"reading weights of {located.id}"))
     trunk = load_trunk(located.folder)
+    try:
+        return _assemble(located, trunk, mtp=mtp, depth=depth, on_progress=on_progress)
+    except EngineError:
+        raise
+    except Exception as error:  # settings of the wrong kind surface anywhere below
+        raise ModelInvalid(f"{located.folder} cannot be used: {one_line(error)}") from error
+
+
+def _assemble(
+    located: Located,
+    trunk: Trunk,
+    *,
+    mtp: MTPChoice,
+    depth: int | None,
+    on_progress: OnLoadProgress,
+) -> LoadedModel:
     if mtp != "off":
         on_progress(LoadProgress("probe", "looking for an MTP head and measuring it"))
     attached = attach_head(trunk, located.folder, located.head, mtp)
@@ -60,8 +76,9 @@ def _info(located: Located, trunk: Trunk, attached: Attached, depth: int | None)
     family = attached.head.family if attached.head else None
     max_depth = family.max_depth if family else 0
     default = family.default_depth if family else 0
-    if depth is not None and family is not None and depth > max_depth:
-        raise InvalidRequest(f"depth must be at most {max_depth} here; got {depth}.", "depth")
+    if depth is not None and depth > max_depth:
+        limit = f"depth must be at most {max_depth} here; got {depth}."
+        raise InvalidRequest(f"{limit} MTP is {attached.reason}.", "depth")
     return ModelInfo(
         id=located.id,
         source=str(located.folder),
@@ -72,7 +89,7 @@ def _info(located: Located, trunk: Trunk, attached: Attached, depth: int | None)
         dtype=str(trunk.dtype).removeprefix("mlx.core."),
         mtp=family is not None,
         mtp_reason=attached.reason,
-        default_depth=default if depth is None or family is None else depth,
+        default_depth=default if depth is None else depth,
         max_depth=max_depth,
         backend=backend.describe(),
         created=int(time.time()),

@@ -8,6 +8,7 @@ from mtplx_engine.errors import ModelInvalid, ModelNotFound
 from mtplx_engine.info import OnLoadProgress
 from mtplx_engine.models import embedded, hub
 
+_LONGEST_HUB_ID = 96  # the hub's rule, like that against -- and ..
 _HUB_ID = re.compile(r"[A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*")
 
 
@@ -81,10 +82,14 @@ def _on_disk(reference: str | None) -> Located | None:
     """The folder that `reference` is the path of, if there is one."""
     if reference is None:
         return None
-    path = Path(reference).expanduser()
-    if path.is_file():
+    try:
+        path = Path(reference).expanduser()
+        is_file, is_folder = path.is_file(), path.is_dir()
+    except (OSError, RuntimeError, ValueError) as error:
+        raise ModelNotFound(f"{reference!r} is no path or model name: {error}") from error
+    if is_file:
         raise ModelInvalid(f"{path} is a file; a model is a folder that holds config.json.")
-    if not path.is_dir():
+    if not is_folder:
         return None
     folder = path.resolve()
     _require_config(folder)
@@ -109,10 +114,11 @@ def _require_config(folder: Path) -> None:
 
 
 def _require_hub_id(reference: str) -> None:
-    if _HUB_ID.fullmatch(reference):
+    allowed = len(reference) <= _LONGEST_HUB_ID and "--" not in reference and ".." not in reference
+    if allowed and _HUB_ID.fullmatch(reference):
         return
     if "/" in reference or "\\" in reference or reference.startswith(("~", ".")):
-        raise ModelNotFound(f"There is no folder {Path(reference).expanduser()}.")
+        raise ModelNotFound(f"There is no folder {str(Path(reference).expanduser())!r}.")
     raise ModelNotFound(
         f"{reference!r} is neither a folder here nor a hub id of the form org/name. The embedded"
         f" default is named {embedded.NAME}."

@@ -17,7 +17,7 @@ from mlx_lm.utils import (
 )
 
 from mtplx_engine.errors import ModelInvalid
-from mtplx_engine.models.config import describe_quantization
+from mtplx_engine.models.config import describe_quantization, one_line
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,8 +64,8 @@ def load_trunk(folder: Path) -> Trunk:
         parameters = get_total_parameters(model)
         unpacked = on_cpu() and _unpack(model, parameters)
         mx.eval(model.parameters())
-    except (OSError, ValueError, KeyError, TypeError, RuntimeError) as error:
-        raise ModelInvalid(f"{folder} cannot be loaded: {error}") from error
+    except Exception as error:  # mlx-lm and transformers raise anything over a damaged file
+        raise ModelInvalid(f"{folder} cannot be loaded: {one_line(error)}") from error
     return Trunk(model, config, tokenizer, parameters, describe_quantization(config), unpacked)
 
 

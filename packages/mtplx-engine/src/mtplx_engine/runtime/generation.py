@@ -77,11 +77,14 @@ class Generation:
         return self._events.popleft()
 
     def result(self) -> ChatResult:
-        """Wait for the end and return the whole answer.
+        """Wait for the end and return the whole answer; for a generation that nobody iterated.
 
         Raises:
+            RuntimeError: The generation has been read already.
             EngineError: What went wrong with this request, or with the engine.
         """
+        if self._over and not self._events:
+            raise RuntimeError("This generation has been read already.")
         return fold(self)
 
     def _receive(self, item: Item) -> None:

@@ -58,12 +58,14 @@ class Preparer:
         info: The model's limits.
         defaults: Sampling for what a request leaves open.
         acceptance: The rule for requests that leave it to the engine.
+        longest_token: Characters of the longest token.
     """
 
     tokenizer: Any
     info: ModelInfo
     defaults: Sampling
     acceptance: Acceptance
+    longest_token: int
 
     def prepare(self, request: ChatRequest) -> Prepared:
         """Render, tokenise and resolve.
@@ -94,9 +96,11 @@ class Preparer:
         match request.prompt:
             case Conversation() as conversation:
                 text = render(conversation, self.tokenizer)
+                self._check_text(text)
                 tokens = self.tokenizer.encode(text, add_special_tokens=False)
                 reasoning = self._reasoning(text)
             case RawText(text):
+                self._check_text(text)
                 tokens, reasoning = self.tokenizer.encode(text), None
             case TokenIds(ids):
                 tokens, reasoning = list(ids), None
@@ -106,6 +110,17 @@ class Preparer:
         if not tokens:
             raise InvalidRequest("The prompt is empty.", "prompt")
         return tokens, reasoning
+
+    def _check_text(self, text: str) -> None:
+        """Refuse what is not text, and what cannot fit, before tokenising megabytes of it."""
+        try:
+            text.encode()
+        except UnicodeEncodeError:
+            message = "The prompt holds half of a surrogate pair, which is not a character."
+            raise InvalidRequest(message, "messages") from None
+        at_least = len(text) // self.longest_token
+        if at_least > self.info.context_length:
+            raise ContextOverflow(at_least, self.info.context_length)
 
     def _reasoning(self, prompt: str) -> ReasoningStart | None:
         if not self.tokenizer.has_thinking:

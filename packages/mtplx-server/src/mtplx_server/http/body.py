@@ -4,6 +4,7 @@ The JSON parser here is pydantic's: unlike the standard library's it has a depth
 refuses NaN, lone surrogates and numbers of absurd length.
 """
 
+import asyncio
 from typing import Any, TypeVar, cast
 
 from pydantic import ValidationError
@@ -19,6 +20,7 @@ Body = TypeVar("Body", bound=WireRequest)
 # A client that is still sending may miss an early refusal, so this much beyond the limit is read
 # and thrown away first.
 _READ_ON_BYTES = 64 * 1024 * 1024
+_SILENCE_S = 60.0
 
 
 async def read_body(request: Request, limit_bytes: int) -> bytes:
@@ -30,7 +32,11 @@ async def read_body(request: Request, limit_bytes: int) -> bytes:
     parts: list[bytes] = []
     size = 0
     stream = cast(Http, request.stream)
-    async for part in stream:
+    announced = request.headers.get("content-length", "")
+    if announced.isdecimal() and int(announced) > limit_bytes + _READ_ON_BYTES:
+        stream.keep_alive = False
+        raise _too_large(limit_bytes)
+    while (part := await _next_part(stream)) is not None:
         size += len(part)
         if size <= limit_bytes:
             parts.append(part)
@@ -38,9 +44,24 @@ async def read_body(request: Request, limit_bytes: int) -> bytes:
             stream.keep_alive = False  # the rest of the body is still in the way
             break
     if size > limit_bytes:
-        message = f"The request body is larger than {limit_bytes} bytes."
-        raise RequestRefused(Problem(413, "invalid_request_error", message, "request_too_large"))
+        raise _too_large(limit_bytes)
     return b"".join(parts)
+
+
+async def _next_part(stream: Http) -> bytes | None:
+    """The next piece of the body, None at its end; a client must not fall silent half-way."""
+    try:
+        async with asyncio.timeout(_SILENCE_S):
+            return await stream.read()
+    except TimeoutError:
+        stream.keep_alive = False
+        message = f"The request body did not arrive: nothing came for {_SILENCE_S:g} s."
+        raise RequestRefused(Problem(408, "invalid_request_error", message)) from None
+
+
+def _too_large(limit_bytes: int) -> RequestRefused:
+    message = f"The request body is larger than {limit_bytes} bytes."
+    return RequestRefused(Problem(413, "invalid_request_error", message, "request_too_large"))
 
 
 def parse_body(content: bytes, wire: type[Body]) -> Body:

@@ -27,6 +27,7 @@ def _health(snapshot: Snapshot, _: str) -> tuple[int, Health]:
         mtp_reason=model.mtp_reason,
         depth=model.default_depth,
         backend=model.backend,
+        quantization=model.quantization,
         version=__version__,
         active=status.active,
         queued=status.queued,

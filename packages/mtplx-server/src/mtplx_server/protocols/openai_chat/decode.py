@@ -68,6 +68,9 @@ def decode(body: ChatCompletionRequest, served: Served, request_id: str) -> Deco
     return Decoded(request, bool(body.stream), encoder)
 
 
+_MOST_NAMED = 100
+
+
 def _ignored(body: ChatCompletionRequest) -> list[str]:
     """Paths of all fields without effect, at any level, each once."""
     found = ignored_fields(_extra(body))
@@ -84,7 +87,10 @@ def _ignored(body: ChatCompletionRequest) -> list[str]:
                 found += [f"messages[].content[].{name}" for name in _present(part)]
     if body.stream_options:
         found += [f"stream_options.{name}" for name in _present(body.stream_options)]
-    return list(dict.fromkeys(found))
+    names = list(dict.fromkeys(found))
+    if len(names) > _MOST_NAMED:
+        names = [*names[:_MOST_NAMED], f"... and {len(names) - _MOST_NAMED} more"]
+    return names
 
 
 def _extra(model: WireRequest) -> dict[str, Any]:

@@ -131,7 +131,7 @@ def _refuse(field: Field) -> None:
         message = f"{field.name} is not supported. {field.note}"
         raise bad_request(message, param=field.name, code="unsupported_parameter")
     values = " or ".join(json.dumps(value) for value in field.neutral)
-    message = f"{field.name} is supported only as {values}. {field.note}"
+    message = f"{field.name} may only be {values} so far."
     raise bad_request(message, param=field.name, code="unsupported_value")
 
 
