@@ -95,7 +95,7 @@ def test_an_empty_prompt_is_a_mistake(run, prompt):
     ("arguments", "message"),
     [
         (("--temperature", "9"), "mtplx: temperature must be in [0, 2]; got 9.0."),
-        (("--model", "/no/such/folder"), "mtplx: There is no folder /no/such/folder."),
+        (("--model", "/no/such/folder"), "mtplx: There is no folder '/no/such/folder'."),
         (("--stop", ""), "mtplx: stop must not hold an empty string."),
     ],
 )

@@ -69,7 +69,7 @@ def test_a_port_in_use_is_one_line(mtplx, tiny_folder):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (("/no/such/folder",), "mtplx: There is no folder /no/such/folder."),
+        (("/no/such/folder",), "mtplx: There is no folder '/no/such/folder'."),
         (("--host", "0.0.0.0"), "mtplx: Refusing to listen on 0.0.0.0"),
         (("--drain-s", "-1"), "mtplx: drain_s must be 0 or more; got -1.0."),
         (("org/absent",), "hub cannot be reached"),
