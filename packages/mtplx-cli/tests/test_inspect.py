@@ -33,12 +33,12 @@ def test_json_is_for_programs(mtplx, tiny_folder):
 
 
 def test_weights_are_not_read(mtplx, tiny_folder, tmp_path):
-    """A file of which only the header is left is enough."""
-    for name in ("config.json", "model.safetensors"):
+    """A file whose weights are all zero says the same."""
+    for name in ("config.json", "model.safetensors", "tokenizer.json"):
         (tmp_path / name).write_bytes((tiny_folder / name).read_bytes())
     whole = (tmp_path / "model.safetensors").read_bytes()
     header = 8 + int.from_bytes(whole[:8], "little")
-    (tmp_path / "model.safetensors").write_bytes(whole[:header])
+    (tmp_path / "model.safetensors").write_bytes(whole[:header] + bytes(len(whole) - header))
     beheaded, whole_folder = (rows(mtplx("inspect", f)) for f in (tmp_path, tiny_folder))
     for label in ("Parameters", "MTP head", "Verdict"):
         assert beheaded[label] == whole_folder[label]
