@@ -62,8 +62,9 @@ def test_the_curl_line_works_when_pasted(server: Server) -> None:
 
 
 @pytest.fixture(scope="module")
-def client(server: Server) -> openai.OpenAI:
-    return openai.OpenAI(base_url=f"{server.url}/v1", api_key="unused")
+def client(server: Server) -> Iterator[openai.OpenAI]:
+    with openai.OpenAI(base_url=f"{server.url}/v1", api_key="unused") as client:
+        yield client
 
 
 def test_the_official_sdk_streams_a_chat(client: openai.OpenAI) -> None:
