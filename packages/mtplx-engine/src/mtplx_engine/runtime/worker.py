@@ -91,7 +91,12 @@ class Worker:
             ModelError: It cannot be loaded.
         """
         self._thread.start()
-        return self._model.result()
+        try:
+            return self._model.result()
+        except BaseException:
+            # A thread inside MLX while the interpreter shuts down would abort the process.
+            self.stop()
+            raise
 
     def add(self, job: Job) -> None:
         """Hand over a request; its mailbox gets everything that happens."""
