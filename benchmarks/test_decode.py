@@ -76,13 +76,13 @@ def test_round_against_the_bare_calls_it_needs(
     caches, head_cache = trunk.model.make_cache(), head.make_cache()
     block = mx.array([[500] * (depth + 1)])
     hidden = head.trunk.body(mx.array([[500] * 96]), caches)
-    head.draft(hidden[:, :-1], mx.array([[500] * 95]), head_cache)
+    head.read(hidden[:, :-1], mx.array([[500] * 95]), head_cache)
 
     def calls() -> int:
-        state = head.draft(hidden[:, -1:], block[:, :1], head_cache)
+        state = head.read(hidden[:, -1:], block[:, :1], head_cache)
         for _ in range(depth - 1):
             token = mx.argmax(head.draft_logits(state[0, 0]))[None, None]
-            state = head.draft(state, token, head_cache)
+            state = head.read(state, token, head_cache)
         last = mx.argmax(head.draft_logits(state[0, 0]))
         verified = mx.argmax(head.trunk.unembed(head.trunk.body(block, caches)[0]), axis=-1)
         mx.eval(last, verified)

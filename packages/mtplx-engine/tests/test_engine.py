@@ -105,7 +105,7 @@ def test_statistics_add_up(qwen_engine: Engine) -> None:
     assert speculation.acceptance == "greedy"
     assert len(speculation.drafted) == len(speculation.accepted) == 3
     # The first token comes from the prompt; every round adds one to what it accepts.
-    emitted = 1 + speculation.rounds + sum(speculation.accepted)
+    emitted = 1 + speculation.rounds + sum(speculation.accepted) + speculation.copies_accepted
     assert emitted == finished.usage.completion_tokens
     for judged, accepted in zip(speculation.drafted, speculation.accepted, strict=True):
         assert accepted <= judged

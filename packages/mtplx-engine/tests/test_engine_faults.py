@@ -43,6 +43,16 @@ def ask(
     return ChatRequest(Conversation((Message("user", text),)), sampling, limits, depth)
 
 
+class Faulty:
+    """A tokenizer that fails as soon as a token is turned into text."""
+
+    def __init__(self, error: BaseException) -> None:
+        self._error = error
+
+    def decode(self, *_: object, **__: object) -> str:
+        raise self._error
+
+
 def poison(folder: Path) -> None:
     """Make one token's embedding NaN, so that only prompts with it fail."""
     weights = dict(mx.load(str(folder / "model.safetensors")))  # type: ignore[arg-type]
@@ -97,14 +107,9 @@ def test_a_dead_engine_fails_everybody_and_says_so(
 def test_a_thread_that_dies_in_a_step_fails_that_reader_too(qwen_folder: Path) -> None:
     """The request being stepped is neither waiting nor done; its reader must not hang."""
 
-    class FatalOnce(set[int]):
-        def __contains__(self, token: object) -> bool:
-            raise SystemExit("in the middle of a step")
-
     with Engine.open(EngineOptions(model=str(qwen_folder))) as engine:
-        worker = engine._worker
-        model = worker._model.result()
-        object.__setattr__(model, "end_tokens", FatalOnce())
+        model = engine._worker._model.result()
+        object.__setattr__(model, "tokenizer", Faulty(SystemExit("in the middle of a step")))
         with pytest.raises(EngineFailed, match="in the middle of a step"):
             engine.submit(ask()).result()
         assert engine.status().state == "failed"
@@ -197,14 +202,12 @@ next(generation), next(generation)
 def test_a_fault_inside_a_request_is_its_own(
     qwen_engine: Engine, caplog: pytest.LogCaptureFixture
 ) -> None:
-    class Faulty:
-        def __bool__(self) -> bool:
-            raise RuntimeError("in the depths")
-
-    request = ask(limits=Limits(max_tokens=5))
-    object.__setattr__(request.limits, "max_tokens", Faulty())
+    model = qwen_engine._worker._model.result()
+    tokenizer = model.tokenizer
+    object.__setattr__(model, "tokenizer", Faulty(RuntimeError("in the depths")))
     with pytest.raises(EngineError, match="in the depths"):
-        qwen_engine.submit(request).result()
+        qwen_engine.submit(ask()).result()
+    object.__setattr__(model, "tokenizer", tokenizer)
     assert qwen_engine.submit(ask()).result().text
 
 

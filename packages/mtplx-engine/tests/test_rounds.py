@@ -9,11 +9,14 @@ import pytest
 from mlx_lm.models.cache import KVCache
 
 from mtplx_engine.cache.rollback import roll_back
+from mtplx_engine.decode.experience import Experience
+from mtplx_engine.decode.law import Law, Vocabulary
 from mtplx_engine.decode.noise import Noise
-from mtplx_engine.decode.rules import RuleName, Vocabulary, make_rule
+from mtplx_engine.decode.planner import Planner
+from mtplx_engine.decode.rules import RuleName, make_rule
 from mtplx_engine.decode.sampling import Sampler
 from mtplx_engine.decode.sequence import Prefill, SequenceState
-from mtplx_engine.decode.speculative import SpeculativeDecoder
+from mtplx_engine.decode.speculative import Lanes, SpeculativeDecoder
 from mtplx_engine.models.load import load
 from mtplx_engine.models.loaded import LoadedModel
 from mtplx_engine.models.locate import Located
@@ -51,9 +54,10 @@ def decoder(
     assert model.head is not None
     sampler = Sampler(temperature=1.0, top_k=0, top_p=1.0, min_p=0.0)
     vocabulary = Vocabulary(model.vocabulary, model.head.vocab)
-    return SpeculativeDecoder(
-        model, model.head, make_rule(rule, sampler, Noise(seed), vocabulary), sequence, depth
-    )
+    law = Law(sampler, Noise(seed), vocabulary)
+    experience = Experience(model.info.max_depth)
+    lanes = Lanes(Planner(experience, range(depth, depth + 1)), experience.costs)
+    return SpeculativeDecoder(model, make_rule(rule, law), law, sequence, lanes)
 
 
 @pytest.mark.parametrize("rule", ["greedy", "coupled", "rejection"])
@@ -61,10 +65,10 @@ def decoder(
 def test_caches_equal_a_fresh_prefill(model: LoadedModel, depth: int, rule: RuleName) -> None:
     sequence, logits = read(model, PROMPT, chunk=512)
     rounds = decoder(model, sequence, rule, seed=depth, depth=depth)
-    tokens = [*PROMPT, rounds.first(logits, more=True)]
+    tokens = [*PROMPT, *rounds.first(logits, more=True).tokens]
     seen = set()
     for _ in range(12):
-        emitted = rounds.step(most=100)
+        emitted = rounds.step(most=100).tokens
         tokens += emitted
         seen.add(len(emitted))
         fresh, _ = read(model, tokens[:-1], chunk=512)
@@ -109,14 +113,9 @@ def test_a_prompt_read_in_chunks_is_the_same_prompt(model: LoadedModel, chunk: i
 def test_rolling_back_equals_never_having_fed(model: LoadedModel, keep: int) -> None:
     block = mx.array([[5, 6, 7, 8, 9]])
     rolled, _ = read(model, PROMPT, chunk=512)
-    assert model.head is not None
-    if model.tape is None:
-        model.head.trunk.body(block, rolled.caches)
-    else:
-        with model.tape:
-            model.head.trunk.body(block, rolled.caches)
-    roll_back(rolled.caches, model.tape, fed=5, keep=keep)
+    recording = model.read(block, rolled.caches, recording=True).recording
+    roll_back(rolled.caches, recording, fed=5, keep=keep)
     fresh, _ = read(model, PROMPT, chunk=512)
-    model.head.trunk.body(block[:, :keep], fresh.caches)
+    model.read(block[:, :keep], fresh.caches)
     for ours, theirs in zip(state(rolled), state(fresh), strict=True):
         np.testing.assert_array_equal(ours, theirs)

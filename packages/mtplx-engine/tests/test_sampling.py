@@ -8,8 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
+from mtplx_engine.decode.law import Law, Vocabulary
 from mtplx_engine.decode.noise import Noise, Purpose
-from mtplx_engine.decode.rules import RuleName, Vocabulary, make_rule
+from mtplx_engine.decode.rules import RuleName, make_rule
 from mtplx_engine.decode.sampling import Sampler, draw, finite
 
 
@@ -100,8 +101,8 @@ def test_a_round_has_the_law_of_plain_decoding(name: RuleName) -> None:
     first, second, accepted = np.zeros(4), np.zeros(4), 0
     runs = 4000
     for seed in range(runs):
-        rule = make_rule(name, sampler, Noise(seed), vocabulary)
-        verdict = rule.judge(target, [rule.draft(guess, 10)], 10)
+        rule = make_rule(name, Law(sampler, Noise(seed), vocabulary))
+        verdict = rule.judge(target, [rule.draft(guess, 10, [])], 10)
         tokens = verdict.tokens.tolist()
         assert isinstance(tokens, list)
         first[tokens[0]] += 1

@@ -13,7 +13,7 @@ from mtplx_engine.backend import mx
 import numpy as np
 import pytest
 
-from mtplx_engine.decode.rules import Vocabulary
+from mtplx_engine.decode.law import Vocabulary
 from mtplx_engine.decode.sampling import Sampler
 from mtplx_engine.decode.verify import correction_law, count_accepted, count_matches
 

@@ -14,6 +14,7 @@ from mtplx_engine.errors import (
     Cancelled,
     ContextOverflow,
     EngineFailed,
+    InsufficientMemory,
     InvalidRequest,
     NonFiniteLogits,
     Overloaded,
@@ -146,6 +147,12 @@ ERRORS = {
     "overloaded": (Overloaded("Full.", 3), 503, "server_overloaded", None),
     "engine gone": (EngineFailed("Gone."), 503, "engine_failed", None),
     "cancelled": (Cancelled("Cancelled."), 503, "cancelled", None),
+    "no memory": (
+        InsufficientMemory(needed=3 * 10**9, available=10**9, prompt_tokens=9, answer_tokens=1),
+        507,
+        "insufficient_memory",
+        None,
+    ),
     "not finite": (NonFiniteLogits("NaN."), 500, "non_finite_logits", None),
 }
 

@@ -1,6 +1,7 @@
 """The engine: opens a model and runs requests on it, for callers on any thread."""
 
 import atexit
+import functools
 import threading
 import time
 from collections.abc import Callable
@@ -13,6 +14,7 @@ from mtplx_engine.info import EngineState, EngineStatus, LoadProgress, ModelInfo
 from mtplx_engine.request import Acceptance, ChatRequest
 from mtplx_engine.runtime.generation import Generation
 from mtplx_engine.runtime.mailbox import Mailbox, Opened
+from mtplx_engine.runtime.turn import Seat
 
 if TYPE_CHECKING:
     from mtplx_engine.models.loaded import LoadedModel
@@ -32,8 +34,9 @@ class EngineOptions:
         model: A model folder, a Hugging Face id, or None for the embedded default.
         mtp: `on` drafts whatever the load-time probe says and fails when there is no head; `off`
             never drafts; `auto` drafts when there is a head that works.
-        depth: Tokens drafted per round; None takes the family's default, 0 decodes plainly.
+        depth: Tokens drafted per round; None drafts as many as pays, 0 decodes plainly.
         acceptance: The rule for requests that do not ask for one; see `ChatRequest`.
+        copy_lane: Whether drafts may be copied from earlier text where that pays.
         max_active: Requests that take turns; the rest wait.
         queue_limit: Requests that may wait; more are refused.
         prefill_chunk: Tokens of a prompt read in one step.
@@ -43,6 +46,7 @@ class EngineOptions:
     mtp: Literal["auto", "on", "off"] = "auto"
     depth: int | None = None
     acceptance: Acceptance = "auto"
+    copy_lane: bool = True
     max_active: int = 4
     queue_limit: int = 64
     prefill_chunk: int = 512
@@ -98,6 +102,7 @@ class Engine:
 
     def _start(self, on_progress: OnLoadProgress) -> None:
         # Imported here, so that importing the package stays free of MLX.
+        from mtplx_engine.chat.grammar import Grammars  # noqa: PLC0415
         from mtplx_engine.models.load import load  # noqa: PLC0415
         from mtplx_engine.models.locate import locate  # noqa: PLC0415
         from mtplx_engine.runtime.prepare import Preparer  # noqa: PLC0415
@@ -123,6 +128,14 @@ class Engine:
             info=model.info,
             defaults=model.defaults,
             acceptance=options.acceptance,
+            copy_lane=options.copy_lane and options.depth != 0,
+            end_tokens=model.end_tokens,
+            vocabulary=model.vocabulary,
+            grammars=functools.cache(
+                lambda: Grammars(
+                    model.tokenizer, vocabulary=model.vocabulary, end_tokens=model.end_tokens
+                )
+            ),
             longest_token=max(map(len, model.tokenizer.get_vocab())),
         )
         # A thread that still computes while the interpreter shuts down would abort the process.
@@ -134,52 +147,60 @@ class Engine:
         return self._preparer.info
 
     def submit(self, request: ChatRequest) -> Generation:
-        """Queue a request and return at once.
+        """Queue a request and return at once; see `submit_choices`."""
+        return self.submit_choices(request, 1)[0]
 
-        What is wrong with the request itself is raised from the generation, since rendering and
-        tokenising happen on another thread.
+    def submit_choices(self, request: ChatRequest, count: int) -> tuple[Generation, ...]:
+        """Queue a request for several answers, which share the reading of the prompt.
+
+        Each answer has its own randomness; the first is that of `submit`. What is wrong with the
+        request itself is raised from the generations, since rendering and tokenising happen on
+        another thread.
 
         Raises:
+            InvalidRequest: `count` is less than one.
             Overloaded: The queue is full.
             EngineFailed: The engine has stopped.
         """
-        mailbox = Mailbox()
-        generation = Generation(mailbox)
+        if count < 1:
+            raise InvalidRequest(f"n must be 1 or more; got {count}.", "n")
+        seats = tuple(self._seat() for _ in range(count))
         with self._lock:
             if self._state != "ready":
                 raise EngineFailed(self._reason)
-            if len(self._running) >= self._options.max_active + self._options.queue_limit:
+            limit = self._options.max_active + self._options.queue_limit
+            if len(self._running) + count > max(limit, count):
                 raise Overloaded(
                     f"{len(self._running)} requests are running or waiting, which is the limit."
                     " Try again in a moment."
                 )
-            self._running.add(generation)
-            self._pool.submit(self._prepare, request, mailbox, generation, time.perf_counter())
-        return generation
+            generations = tuple(seat.generation for seat in seats)
+            self._running.update(generations)
+            self._pool.submit(self._prepare, request, seats, time.perf_counter())
+        return generations
 
-    def _prepare(
-        self, request: ChatRequest, mailbox: Mailbox, generation: Generation, submitted: float
-    ) -> None:
+    def _seat(self) -> Seat:
+        mailbox = Mailbox()
+        generation = Generation(mailbox)
+        return Seat(mailbox, generation, lambda: self._end(generation))
+
+    def _prepare(self, request: ChatRequest, seats: tuple[Seat, ...], submitted: float) -> None:
         from mtplx_engine.runtime.worker import Job  # noqa: PLC0415
 
-        def on_end() -> None:
-            self._end(generation)
-
         try:
-            if generation.cancelled:
+            if all(seat.left for seat in seats):
                 raise Cancelled("The generation was cancelled.")
-            prepared = self._preparer.prepare(request)
-            mailbox.put(Opened(len(prepared.tokens), prepared.reasoning))
+            prepared = self._preparer.prepare(request, len(seats))
         except EngineError as error:
-            mailbox.put(error)
-            on_end()
-        except BaseException as error:  # whatever it was, the reader must not wait for ever
+            _fail(seats, error)
+        except BaseException as error:  # whatever it was, the readers must not wait for ever
             failure = EngineError(f"The request could not be prepared: {error!r}")
             failure.__cause__ = error
-            mailbox.put(failure)
-            on_end()
+            _fail(seats, failure)
         else:
-            self._worker.add(Job(prepared, mailbox, generation, submitted, on_end))
+            for seat in seats:
+                seat.mailbox.put(Opened(len(prepared.tokens), prepared.reasoning))
+            self._worker.add(Job(prepared, seats, submitted))
 
     def _end(self, generation: Generation) -> None:
         with self._idle:
@@ -235,6 +256,11 @@ class Engine:
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+
+def _fail(seats: tuple[Seat, ...], error: EngineError) -> None:
+    for seat in seats:
+        seat.fail(error)
 
 
 def _ignore(_: LoadProgress) -> None:

@@ -7,6 +7,7 @@
     │   ├── ModelNotFound     there is no such folder, hub id or cached copy
     │   └── ModelInvalid      the folder is there, its contents are not a model we can load
     ├── Overloaded            the queue is full; try again after `retry_after_s`
+    ├── InsufficientMemory    the request needs more memory than this process may take
     ├── Cancelled             somebody called `Generation.cancel`
     ├── NonFiniteLogits       the model produced NaN or infinity for this request
     └── EngineFailed          the engine thread is gone; no request can be served
@@ -68,6 +69,31 @@ class Overloaded(EngineError):
     def __init__(self, message: str, retry_after_s: int = 1) -> None:
         super().__init__(message)
         self.retry_after_s = retry_after_s
+
+
+class InsufficientMemory(EngineError):
+    """The request needs more memory than this process may take.
+
+    Attributes:
+        needed: Bytes that must be free before it is begun.
+        available: Bytes that were.
+    """
+
+    def __init__(
+        self, *, needed: int, available: int, prompt_tokens: int, answer_tokens: int
+    ) -> None:
+        super().__init__(
+            f"Reading {prompt_tokens} tokens and writing {answer_tokens} takes about"
+            f" {_size(needed)} of memory, but only {_size(available)} is available. Shorten the"
+            " prompt, ask for a smaller max_tokens, or close other programs."
+        )
+        self.needed = needed
+        self.available = available
+
+
+def _size(count: int) -> str:
+    """Bytes for people, in the decimal units that system monitors use."""
+    return f"{count / 1e9:.2f} GB" if count >= 1e9 else f"{count / 1e6:.1f} MB"
 
 
 class Cancelled(EngineError):

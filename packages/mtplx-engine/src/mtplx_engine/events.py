@@ -2,7 +2,9 @@
 
 The legal order, as a regular expression:
 
-    Started PrefillProgress* (ReasoningDelta | TextDelta)* Finished
+    Started (PrefillProgress | PromptScored)* (ReasoningDelta | TextDelta | TokensScored)* Finished
+
+`TokensScored` comes before the text of its tokens.
 
 A failure is not an event: it is raised from the iterator, so that nobody can overlook it.
 """
@@ -33,20 +35,27 @@ class Speculation:
     """How drafting went.
 
     Attributes:
-        mode: `mtp` when the head drafted, `plain` when every token was decoded alone.
-        depth: Tokens drafted per full round; 0 when plain.
+        mode: `mtp` when the head could draft, `copy` when drafts were copied only, `plain` when
+            every token was decoded alone.
+        depth: Tokens that the head drafts per usual round, at the end; 0 when it does not.
         acceptance: The rule that judged the drafts; None when plain.
         rounds: Forward passes of the trunk after the prompt.
-        drafted: Drafts judged at position 1, 2, ... of a round.
-        accepted: Drafts accepted at position 1, 2, ... of a round.
+        drafted: Drafts of the head judged at position 1, 2, ... of a round.
+        accepted: Drafts of the head accepted at position 1, 2, ... of a round.
+        copied: Drafts copied from earlier text.
+        copies_accepted: Those of them that were accepted.
+        forced: Tokens that a grammar left no choice about.
     """
 
-    mode: Literal["mtp", "plain"]
+    mode: Literal["mtp", "copy", "plain"]
     depth: int
     acceptance: Literal["greedy", "coupled", "rejection"] | None
     rounds: int
     drafted: tuple[int, ...]
     accepted: tuple[int, ...]
+    copied: int = 0
+    copies_accepted: int = 0
+    forced: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +89,45 @@ class PrefillProgress:
 
 
 @dataclass(frozen=True, slots=True)
+class Likelihood:
+    """A token and its natural log-probability under the model's own law.
+
+    Attributes:
+        token: Its id.
+        text: What it decodes to by itself; a part of a character shows as the replacement sign.
+        bytes: What it stands for.
+        logprob: Before temperature, penalties and filters.
+    """
+
+    token: int
+    text: str
+    bytes: bytes
+    logprob: float
+
+
+@dataclass(frozen=True, slots=True)
+class ScoredToken:
+    """A token that was emitted or read, and the likeliest ones at its place, likeliest first."""
+
+    chosen: Likelihood
+    top: tuple[Likelihood, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class PromptScored:
+    """The next tokens of the prompt; its first token has no law and is left out."""
+
+    tokens: tuple[ScoredToken, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class TokensScored:
+    """The next tokens of the answer, the end token included."""
+
+    tokens: tuple[ScoredToken, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class ReasoningDelta:
     """More of what the model thinks before it answers; never empty."""
 
@@ -103,6 +151,7 @@ class Finished:
         usage: Token counts.
         speculation: Draft statistics.
         timings: Where the time went.
+        peak_memory: Most bytes that MLX held during any step of this request.
     """
 
     reason: FinishReason
@@ -110,9 +159,12 @@ class Finished:
     usage: Usage
     speculation: Speculation
     timings: Timings
+    peak_memory: int = 0
 
 
-Event = Started | PrefillProgress | ReasoningDelta | TextDelta | Finished
+Event = (
+    Started | PrefillProgress | PromptScored | ReasoningDelta | TextDelta | TokensScored | Finished
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,8 +175,12 @@ class ChatResult:
         text: The answer.
         reasoning: What came before the answer; empty when the model did not think.
         finished: The last event.
+        scores: Of the answer's tokens, where they were asked for.
+        prompt_scores: Of the prompt's tokens but the first, where they were asked for.
     """
 
     text: str
     reasoning: str
     finished: Finished
+    scores: tuple[ScoredToken, ...] = ()
+    prompt_scores: tuple[ScoredToken, ...] = ()

@@ -21,10 +21,12 @@ class ModelInfo:
         dtype: Type of the activations.
         mtp: Whether drafting is on.
         mtp_reason: A clause that begins with "on" or "off" and says why.
-        default_depth: Tokens drafted per round when a request does not say; 0 when plain.
+        default_depth: Tokens drafted per round where a fixed number is needed; 0 when plain.
         max_depth: The largest depth that a request may ask for; 0 when there is no head.
         backend: Device and linear-algebra library in use, in one phrase.
         created: Unix time at which it was loaded.
+        adaptive_depth: Whether requests that do not say draft as many tokens as pays.
+        can_copy: Whether drafts can be copied from earlier text.
     """
 
     id: str
@@ -40,6 +42,8 @@ class ModelInfo:
     max_depth: int
     backend: str
     created: int
+    adaptive_depth: bool = False
+    can_copy: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,6 +17,7 @@ from mtplx_engine.errors import (
     Cancelled,
     ContextOverflow,
     EngineFailed,
+    InsufficientMemory,
     InvalidRequest,
     NonFiniteLogits,
     Overloaded,
@@ -107,6 +108,8 @@ def problem_of(error: BaseException) -> Problem:
         case Cancelled():
             after = _ENGINE_RETRY_S
             return Problem(503, "server_error", str(error), "cancelled", retry_after_s=after)
+        case InsufficientMemory():
+            return Problem(507, "server_error", str(error), "insufficient_memory")
         case NonFiniteLogits():
             return Problem(500, "server_error", str(error), "non_finite_logits")
         case _:

@@ -6,7 +6,7 @@ from mtplx_engine.backend import mx
 
 from mlx_lm.models.cache import ArraysCache, KVCache
 
-from mtplx_engine.cache.tape import Tape
+from mtplx_engine.cache.tape import Recording, Tape
 
 
 def can_roll_back(caches: list[Any], tape: Tape | None) -> bool:
@@ -17,25 +17,24 @@ def can_roll_back(caches: list[Any], tape: Tape | None) -> bool:
     )
 
 
-def roll_back(caches: list[Any], tape: Tape | None, *, fed: int, keep: int) -> None:
-    """Leave the first `keep` of the `fed` positions that the last recorded pass added.
+def roll_back(caches: list[Any], recording: Recording | None, *, fed: int, keep: int) -> None:
+    """Leave the first `keep` of the `fed` positions that the last pass added.
 
     Args:
         caches: The trunk's caches, one per layer.
-        tape: What recorded that pass; None for a trunk without recurrent layers.
+        recording: Of that pass; None for a trunk without recurrent layers.
         fed: Positions the pass was fed.
         keep: Positions that stand, at least one.
     """
-    if keep < fed:
-        for cache in caches:
-            if isinstance(cache, KVCache):
-                cache.trim(fed - keep)
-            elif not isinstance(cache, ArraysCache) or tape is None:
-                raise TypeError(f"{type(cache).__name__} cannot give positions back")
-        if tape is not None:
-            tape.rewind(caches, keep)
-    if tape is not None:
-        tape.clear()
+    if keep == fed:
+        return
+    for cache in caches:
+        if isinstance(cache, KVCache):
+            cache.trim(fed - keep)
+        elif not isinstance(cache, ArraysCache) or recording is None:
+            raise TypeError(f"{type(cache).__name__} cannot give positions back")
+    if recording is not None:
+        recording.rewind(caches, keep)
 
 
 def cache_arrays(caches: list[Any]) -> list[mx.array]:

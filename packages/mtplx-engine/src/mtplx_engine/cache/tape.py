@@ -7,12 +7,12 @@ recurrent state is the recurrence run again over the first `keep` positions from
 the pass: the same kernel on the same numbers, so the result is bit for bit that of a pass over
 those positions alone. (Gated Delta Networks, arXiv 2412.06464.)
 
-mlx-lm is not patched. Each recurrent layer gets a class of its own whose `__call__` is mlx-lm's
-code over a copy of its globals, in which `gated_delta_update` records its arguments.
+mlx-lm is not patched. Each recurrent layer gets a class of its own, see `replace_update`, in which
+`gated_delta_update` records its arguments.
 """
 
-import types
-from collections.abc import Callable
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -20,17 +20,26 @@ from mtplx_engine.backend import mx, nn
 
 from mlx_lm.models.cache import ArraysCache
 
-Update = Callable[..., tuple[mx.array, mx.array]]
+from mtplx_engine.families.gated_delta import Update, replace_update
 
 
 @dataclass(slots=True)
-class LayerTape:
-    """What one layer did in the last recorded pass."""
+class LayerRecord:
+    """What went into one layer in one pass.
+
+    Attributes:
+        kernel: Width of the convolution.
+        update: mlx-lm's recurrence.
+        conv_input: (B, kernel - 1 + S, C), the state before the pass and its own rows.
+        inputs: Of the recurrence, each (B, S, ...).
+        weights: Of the recurrence.
+        state: Before the pass.
+        options: Of the recurrence.
+    """
 
     kernel: int
-    recording: bool = False
+    update: Update
     conv_input: mx.array | None = None
-    update: Update | None = None
     inputs: tuple[mx.array, ...] = ()
     weights: tuple[mx.array, ...] = ()
     state: mx.array | None = None
@@ -39,14 +48,30 @@ class LayerTape:
     def rewind(self, cache: ArraysCache, keep: int) -> None:
         """Set the layer's cache to what it held after the first `keep` recorded positions."""
         assert self.conv_input is not None
-        assert self.update is not None
         cache[0] = mx.contiguous(self.conv_input[:, keep : keep + self.kernel - 1])
         inputs = (value[:, :keep] for value in self.inputs)
         _, cache[1] = self.update(*inputs, *self.weights, self.state, None, **self.options)
 
-    def clear(self) -> None:
-        """Let go of the recorded arrays; they keep the whole pass alive."""
-        self.conv_input, self.state, self.inputs = None, None, ()
+
+class Recording:
+    """One pass, as its recurrent layers saw it. Drop it soon: it keeps the whole pass alive."""
+
+    def __init__(self, layers: dict[int, LayerRecord]) -> None:
+        self._layers = layers
+
+    def rewind(self, caches: list[Any], keep: int) -> None:
+        """Set the recurrent caches among `caches` to the first `keep` recorded positions."""
+        for index, layer in self._layers.items():
+            layer.rewind(caches[index], keep)
+
+
+@dataclass(slots=True)
+class LayerTape:
+    """The recorder of one layer; it records while it holds a record."""
+
+    kernel: int
+    update: Update
+    record: LayerRecord | None = None
 
 
 class Tape:
@@ -55,28 +80,22 @@ class Tape:
     def __init__(self, layers: dict[int, nn.Module]) -> None:
         self._layers = {index: _attach(layer) for index, layer in layers.items()}
 
-    def __enter__(self) -> "Tape":
-        for layer in self._layers.values():
-            layer.recording = True
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        for layer in self._layers.values():
-            layer.recording = False
-
-    def rewind(self, caches: list[Any], keep: int) -> None:
-        """Set the recurrent caches among `caches` to the first `keep` recorded positions."""
+    @contextmanager
+    def recording(self) -> Iterator[Recording]:
+        """Record the pass inside the context."""
+        records = {i: LayerRecord(layer.kernel, layer.update) for i, layer in self._layers.items()}
         for index, layer in self._layers.items():
-            layer.rewind(caches[index], keep)
-
-    def clear(self) -> None:
-        """Let go of what was recorded."""
-        for layer in self._layers.values():
-            layer.clear()
+            layer.record = records[index]
+        try:
+            yield Recording(records)
+        finally:
+            for layer in self._layers.values():
+                layer.record = None
 
 
 def _attach(layer: nn.Module) -> LayerTape:
-    tape = LayerTape(kernel=layer.conv_kernel_size)
+    update: Update = type(layer).__call__.__globals__["gated_delta_update"]
+    tape = LayerTape(layer.conv_kernel_size, update)
     _record_convolution(layer, tape)
     _record_recurrence(layer, tape)
     return tape
@@ -86,8 +105,8 @@ def _record_convolution(layer: nn.Module, tape: LayerTape) -> None:
     plain = type(layer.conv1d)
 
     def call(self: nn.Module, x: mx.array) -> mx.array:
-        if tape.recording:
-            tape.conv_input = x
+        if tape.record is not None:
+            tape.record.conv_input = x
         convolved: mx.array = plain.__call__(self, x)
         return convolved
 
@@ -95,30 +114,24 @@ def _record_convolution(layer: nn.Module, tape: LayerTape) -> None:
 
 
 def _record_recurrence(layer: nn.Module, tape: LayerTape) -> None:
-    plain = type(layer)
-    code = plain.__call__
-    update: Update = code.__globals__["gated_delta_update"]
-    tape.update = update
+    def recording(update: Update) -> Update:
+        def recorded(
+            q: mx.array,
+            k: mx.array,
+            v: mx.array,
+            a: mx.array,
+            b: mx.array,
+            a_log: mx.array,
+            dt_bias: mx.array,
+            state: mx.array | None = None,
+            mask: mx.array | None = None,
+            **options: Any,
+        ) -> tuple[mx.array, mx.array]:
+            if (record := tape.record) is not None:
+                record.inputs, record.weights = (q, k, v, a, b), (a_log, dt_bias)
+                record.state, record.options = state, options
+            return update(q, k, v, a, b, a_log, dt_bias, state, mask, **options)
 
-    def recorded(
-        q: mx.array,
-        k: mx.array,
-        v: mx.array,
-        a: mx.array,
-        b: mx.array,
-        a_log: mx.array,
-        dt_bias: mx.array,
-        state: mx.array | None = None,
-        mask: mx.array | None = None,
-        **options: Any,
-    ) -> tuple[mx.array, mx.array]:
-        if tape.recording:
-            tape.inputs, tape.weights = (q, k, v, a, b), (a_log, dt_bias)
-            tape.state, tape.options = state, options
-        return update(q, k, v, a, b, a_log, dt_bias, state, mask, **options)
+        return recorded
 
-    own_globals = {**code.__globals__, "gated_delta_update": recorded}
-    call = types.FunctionType(
-        code.__code__, own_globals, code.__name__, code.__defaults__, code.__closure__
-    )
-    layer.__class__ = type(plain.__name__, (plain,), {"__call__": call})
+    replace_update(layer, recording)

@@ -1,22 +1,35 @@
 """What the two ways of decoding a sequence have in common."""
 
+from dataclasses import dataclass
 from typing import Protocol
 
 from mtplx_engine.backend import mx
 
+from mtplx_engine.decode.scores import Score
 from mtplx_engine.events import Speculation
 
 
-class Decoder(Protocol):
-    """Draws the tokens of one sequence whose prompt was read.
+@dataclass(frozen=True, slots=True)
+class Drawn:
+    """What a step emits.
 
     Attributes:
-        rounds: Passes of the trunk since the prompt.
+        tokens: Ids, at least one.
+        scores: One for each token where scores were asked for; empty otherwise.
     """
 
-    rounds: int
+    tokens: list[int]
+    scores: list[Score]
 
-    def first(self, logits: mx.array, *, more: bool) -> int:
+
+class Decoder(Protocol):
+    """Draws the tokens of one sequence whose prompt was read."""
+
+    @property
+    def rounds(self) -> int:
+        """Passes of the trunk since the prompt."""
+
+    def first(self, logits: mx.array, *, more: bool) -> Drawn:
         """Draw the first token from the prompt's (V,) logits, not yet evaluated.
 
         Args:
@@ -27,7 +40,14 @@ class Decoder(Protocol):
             NonFiniteLogits: The logits were not numbers.
         """
 
-    def step(self, *, most: int) -> list[int]:
+    def ahead(self, *, most: int) -> None:
+        """Start the next round, now that there will be one; `step` waits for it.
+
+        Args:
+            most: How many tokens may still be emitted; at least one.
+        """
+
+    def step(self, *, most: int) -> Drawn:
         """Run one round and return the tokens it emits, at least one and at most `most`.
 
         Raises:

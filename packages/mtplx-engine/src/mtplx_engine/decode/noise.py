@@ -20,6 +20,7 @@ class Purpose(enum.IntEnum):
     TOKEN = 1
     DRAFT = 2
     ACCEPT = 3
+    XTC = 4
 
 
 def _mix(x: int) -> int:
@@ -30,10 +31,15 @@ def _mix(x: int) -> int:
 
 
 class Noise:
-    """The random numbers of one request."""
+    """The random numbers of one answer.
 
-    def __init__(self, seed: int) -> None:
-        self._seed = seed & _MASK
+    Args:
+        seed: Of the request.
+        choice: Which of several answers to one request; their numbers are independent.
+    """
+
+    def __init__(self, seed: int, choice: int = 0) -> None:
+        self._seed = _mix((seed + choice * _GOLDEN) & _MASK) if choice else seed & _MASK
 
     def _key(self, position: int, purpose: Purpose) -> mx.array:
         mixed = _mix(self._seed)

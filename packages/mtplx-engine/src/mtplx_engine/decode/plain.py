@@ -1,9 +1,12 @@
-"""Decoding one token at a time: for models without a head, and for depth 0."""
+"""Decoding one token at a time, where nothing can be drafted and nothing masked."""
 
 from mtplx_engine.backend import mx, read_ints
 
+from mtplx_engine.decode.decoder import Drawn
+from mtplx_engine.decode.law import Law
 from mtplx_engine.decode.rules import Rule
 from mtplx_engine.decode.sampling import check_finite, finite
+from mtplx_engine.decode.scores import LazyScores, score
 from mtplx_engine.decode.sequence import SequenceState
 from mtplx_engine.events import Speculation
 from mtplx_engine.models.loaded import LoadedModel
@@ -14,39 +17,38 @@ class PlainDecoder:
 
     The caches are therefore one position ahead of what was handed out, unless the last step said
     that nothing follows.
+
+    Args:
+        model: The model.
+        rule: How tokens are chosen.
+        law: Of the answer.
+        sequence: Where the prompt was read.
+        top: How many likeliest tokens to list with each token's score; None: no scores.
     """
 
-    def __init__(self, model: LoadedModel, rule: Rule, sequence: SequenceState) -> None:
+    def __init__(
+        self, model: LoadedModel, rule: Rule, law: Law, sequence: SequenceState, top: int | None
+    ) -> None:
         self._model = model
         self._rule = rule
+        self._law = law
         self._sequence = sequence
-        self._flight: mx.array | None = None
+        self._top = top
+        self._flight: tuple[mx.array, LazyScores | None] | None = None
         self.rounds = 0
 
-    def first(self, logits: mx.array, *, more: bool) -> int:
-        """Draw the first token from the prompt's (V,) logits.
-
-        Args:
-            logits: Not yet evaluated.
-            more: Whether another token will be asked for.
-
-        Raises:
-            NonFiniteLogits: The logits were not numbers.
-        """
+    def first(self, logits: mx.array, *, more: bool) -> Drawn:
+        """See `Decoder.first`."""
         self._launch(logits)
         return self._land(more=more)
 
-    def step(self, *, most: int) -> list[int]:
-        """The next token.
+    def ahead(self, *, most: int) -> None:
+        """Nothing: the next step is in flight already."""
 
-        Args:
-            most: How many tokens may still be emitted, this one included; at least one.
-
-        Raises:
-            NonFiniteLogits: The logits were not numbers.
-        """
+    def step(self, *, most: int) -> Drawn:
+        """See `Decoder.step`."""
         self.rounds += 1
-        return [self._land(more=most > 1)]
+        return self._land(more=most > 1)
 
     def report(self) -> Speculation:
         """Statistics: nothing was drafted."""
@@ -54,17 +56,20 @@ class PlainDecoder:
 
     def _launch(self, logits: mx.array) -> None:
         token = self._rule.token(logits, self._sequence.length)
-        self._flight = mx.stack([token, finite(logits).astype(token.dtype)])
-        mx.async_eval(self._flight)
+        self._law.extend(token[None])
+        scores = None if self._top is None else score(logits[None], token[None], self._top)
+        landing = mx.stack([token, finite(logits).astype(token.dtype)])
+        mx.async_eval(landing, *(scores.arrays() if scores else ()))
+        self._flight = landing, scores
 
-    def _land(self, *, more: bool) -> int:
-        arrived, position = self._flight, self._sequence.length
-        assert arrived is not None
+    def _land(self, *, more: bool) -> Drawn:
+        assert self._flight is not None
+        (landing, scores), position = self._flight, self._sequence.length
         self._flight = None
         if more:
             self._sequence.length += 1
-            logits = self._model.logits(arrived[None, :1], self._sequence.caches)
-            self._launch(logits[0, -1])
-        token, ok = read_ints(arrived)
+            reading = self._model.read(landing[None, :1], self._sequence.caches)
+            self._launch(reading.logits[-1])
+        token, ok = read_ints(landing)
         check_finite(ok, position)
-        return token
+        return Drawn([token], scores.read(1) if scores else [])

@@ -1,7 +1,8 @@
 """The three ways to choose tokens, each serving plain rows and drafted blocks alike.
 
 A rule draws drafts from the head's logits and judges them with the trunk's. The maths is in
-`verify`; here it meets a request's sampler and noise. Positions are absolute: the position of a
+`verify`; here it meets an answer's law and noise. A draft may also be given: copied from earlier
+text, or forced by a grammar. Positions are absolute: the position of a
 token is its index in prompt plus answer.
 """
 
@@ -10,40 +11,12 @@ from typing import Literal, Protocol
 
 from mtplx_engine.backend import mx
 
-from mtplx_engine.decode.noise import Noise, Purpose
-from mtplx_engine.decode.sampling import Sampler, draw
+from mtplx_engine.decode.law import Law
+from mtplx_engine.decode.noise import Purpose
+from mtplx_engine.decode.sampling import draw
 from mtplx_engine.decode.verify import correction_law, count_accepted, count_matches
 
 RuleName = Literal["greedy", "coupled", "rejection"]
-
-
-@dataclass(frozen=True, slots=True)
-class Vocabulary:
-    """The tokens of the trunk and those that its head drafts over.
-
-    Attributes:
-        size: V, the trunk's.
-        drafted: (V',) ids in the order of the head's logits; None when it drafts over all.
-    """
-
-    size: int
-    drafted: mx.array | None
-
-    def full_id(self, index: mx.array) -> mx.array:
-        """Ids of the full vocabulary for indices into the head's logits."""
-        return index if self.drafted is None else self.drafted[index]
-
-    def restrict(self, values: mx.array) -> mx.array:
-        """(V,) values of all tokens -> (V',) values of the drafted ones."""
-        return values if self.drafted is None else values[self.drafted]
-
-    def expand(self, law: mx.array) -> mx.array:
-        """(k, V') probabilities over the drafted tokens -> (k, V), zero elsewhere."""
-        if self.drafted is None:
-            return law
-        wide = mx.zeros((law.shape[0], self.size), dtype=law.dtype)
-        wide[:, self.drafted] = law
-        return wide
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,12 +25,12 @@ class Draft:
 
     Attributes:
         token: Integer scalar, an id of the full vocabulary.
-        evidence: What the rule needs to judge it: the (V,) noise for `coupled`, the (V',)
-            log-law it was drawn from for `rejection`, nothing for `greedy`.
+        evidence: What the rule needs to judge it, of the rule's own making; None for a token that
+            was given, not drawn.
     """
 
     token: mx.array
-    evidence: mx.array | None
+    evidence: mx.array | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,30 +54,27 @@ class Rule(Protocol):
     def token(self, logits: mx.array, position: int) -> mx.array:
         """Choose the token at `position` from the trunk's (V,) logits."""
 
-    def draft(self, logits: mx.array, position: int) -> Draft:
-        """Guess the token at `position` from the head's (V',) logits."""
+    def draft(self, logits: mx.array, position: int, before: list[mx.array]) -> Draft:
+        """Guess the token at `position`, after some drafts, from the head's (V',) logits."""
 
     def judge(self, logits: mx.array, drafts: list[Draft], position: int) -> Verdict:
         """Judge one or more drafts for `position` and on with the trunk's (k + 1, V) logits."""
 
 
-def make_rule(name: RuleName, sampler: Sampler, noise: Noise, vocabulary: Vocabulary) -> Rule:
-    """The rule of that name for one request."""
+def make_rule(name: RuleName, law: Law) -> Rule:
+    """The rule of that name for one answer."""
     match name:
         case "greedy":
-            return Greedy(vocabulary)
+            return Greedy(law)
         case "coupled":
-            return Coupled(sampler, noise, vocabulary)
+            return Coupled(law)
         case "rejection":
-            return Rejection(sampler, noise, vocabulary)
+            return Rejection(law)
 
 
-def _ids(drafts: list[Draft]) -> mx.array:
-    return mx.stack([draft.token for draft in drafts])
-
-
-def _evidence(drafts: list[Draft]) -> list[mx.array]:
-    return [draft.evidence for draft in drafts if draft.evidence is not None]
+def tokens_of(drafts: list[Draft]) -> list[mx.array]:
+    """The drafted tokens, integer scalars."""
+    return [draft.token for draft in drafts]
 
 
 class Greedy:
@@ -112,80 +82,88 @@ class Greedy:
 
     name: RuleName = "greedy"
 
-    def __init__(self, vocabulary: Vocabulary) -> None:
-        self._vocabulary = vocabulary
+    def __init__(self, law: Law) -> None:
+        self._law = law
 
     def token(self, logits: mx.array, position: int) -> mx.array:
         """See `Rule.token`."""
-        return mx.argmax(logits)
+        return mx.argmax(self._law.adjusted(logits[None], position, [])[0])
 
-    def draft(self, logits: mx.array, position: int) -> Draft:
+    def draft(self, logits: mx.array, position: int, before: list[mx.array]) -> Draft:
         """See `Rule.draft`."""
-        return Draft(self._vocabulary.full_id(mx.argmax(logits)), None)
+        choice = mx.argmax(self._law.adjusted_draft(logits, position, before))
+        return Draft(self._law.vocabulary.full_id(choice))
 
     def judge(self, logits: mx.array, drafts: list[Draft], position: int) -> Verdict:
         """See `Rule.judge`."""
-        targets = mx.argmax(logits, axis=-1)
-        return Verdict(count_matches(_ids(drafts), targets), targets)
+        tokens = tokens_of(drafts)
+        targets = mx.argmax(self._law.adjusted(logits, position, tokens), axis=-1)
+        return Verdict(count_matches(mx.stack(tokens), targets), targets)
 
 
-class Coupled:
-    """Draft and target share their noise, so that the answer depends on the seed alone."""
+class _Drawing:
+    """What the rules that draw have in common: how a token is drawn without drafts."""
+
+    def __init__(self, law: Law) -> None:
+        self._law = law
+
+    def token(self, logits: mx.array, position: int) -> mx.array:
+        """See `Rule.token`."""
+        return draw(self._law.log_law(logits[None], position, [])[0], self._gumbel(position))
+
+    def _gumbel(self, position: int) -> mx.array:
+        return self._law.noise.gumbel(position, self._law.vocabulary.size, Purpose.TOKEN)
+
+
+class Coupled(_Drawing):
+    """Draft and target share their noise, so that the answer depends on the seed alone.
+
+    The evidence of a draft is that noise, (V,).
+    """
 
     name: RuleName = "coupled"
 
-    def __init__(self, sampler: Sampler, noise: Noise, vocabulary: Vocabulary) -> None:
-        self._sampler = sampler
-        self._noise = noise
-        self._vocabulary = vocabulary
-
-    def token(self, logits: mx.array, position: int) -> mx.array:
-        """See `Rule.token`."""
-        return draw(self._sampler.log_law(logits), self._gumbel(position))
-
-    def draft(self, logits: mx.array, position: int) -> Draft:
+    def draft(self, logits: mx.array, position: int, before: list[mx.array]) -> Draft:
         """See `Rule.draft`."""
         gumbel = self._gumbel(position)
-        choice = draw(self._sampler.log_law(logits), self._vocabulary.restrict(gumbel))
-        return Draft(self._vocabulary.full_id(choice), gumbel)
+        law = self._law.log_draft_law(logits, position, before)
+        choice = draw(law, self._law.vocabulary.restrict(gumbel))
+        return Draft(self._law.vocabulary.full_id(choice), gumbel)
 
     def judge(self, logits: mx.array, drafts: list[Draft], position: int) -> Verdict:
         """See `Rule.judge`."""
-        gumbel = mx.stack([*_evidence(drafts), self._gumbel(position + len(drafts))])
-        targets = draw(self._sampler.log_law(logits), gumbel)
-        return Verdict(count_matches(_ids(drafts), targets), targets)
+        tokens = tokens_of(drafts)
+        known = [draft.evidence for draft in drafts]
+        gumbel = [
+            self._gumbel(position + i) if noise is None else noise
+            for i, noise in enumerate([*known, None])
+        ]
+        targets = draw(self._law.log_law(logits, position, tokens), mx.stack(gumbel))
+        return Verdict(count_matches(mx.stack(tokens), targets), targets)
 
-    def _gumbel(self, position: int) -> mx.array:
-        return self._noise.gumbel(position, self._vocabulary.size, Purpose.TOKEN)
 
+class Rejection(_Drawing):
+    """Drafts drawn from the head's law and corrected by the trunk's.
 
-class Rejection:
-    """Drafts drawn from the head's law and corrected by the trunk's."""
+    The evidence of a draft is the (V',) log-law that it was drawn from.
+    """
 
     name: RuleName = "rejection"
 
-    def __init__(self, sampler: Sampler, noise: Noise, vocabulary: Vocabulary) -> None:
-        self._sampler = sampler
-        self._noise = noise
-        self._vocabulary = vocabulary
-
-    def token(self, logits: mx.array, position: int) -> mx.array:
-        """See `Rule.token`."""
-        return draw(self._sampler.log_law(logits), self._gumbel(position))
-
-    def draft(self, logits: mx.array, position: int) -> Draft:
+    def draft(self, logits: mx.array, position: int, before: list[mx.array]) -> Draft:
         """See `Rule.draft`."""
-        law = self._sampler.log_law(logits)
-        gumbel = self._noise.gumbel(position, law.shape[-1], Purpose.DRAFT)
-        return Draft(self._vocabulary.full_id(draw(law, gumbel)), law)
+        law = self._law.log_draft_law(logits, position, before)
+        gumbel = self._law.noise.gumbel(position, law.shape[-1], Purpose.DRAFT)
+        return Draft(self._law.vocabulary.full_id(draw(law, gumbel)), law)
 
     def judge(self, logits: mx.array, drafts: list[Draft], position: int) -> Verdict:
         """See `Rule.judge`."""
-        p = mx.exp(self._sampler.log_law(logits))
-        q = self._vocabulary.expand(mx.exp(mx.stack(_evidence(drafts))))
-        ids = _ids(drafts)
+        tokens, noise = tokens_of(drafts), self._law.noise
+        p = mx.exp(self._law.log_law(logits, position, tokens))
+        q = mx.concatenate([self._proposal(draft) for draft in drafts])
+        ids = mx.stack(tokens)
         uniforms = mx.stack(
-            [self._noise.uniform(position + i, Purpose.ACCEPT) for i in range(len(drafts))]
+            [noise.uniform(position + i, Purpose.ACCEPT) for i in range(len(drafts))]
         )
         accepted = count_accepted(ids, p, q, uniforms)
         # One token a round is drawn here, and no two rounds start at the same position, so the
@@ -195,5 +173,9 @@ class Rejection:
         padded = mx.concatenate([ids, ids[-1:]])
         return Verdict(accepted, mx.where(at == accepted, last, padded))
 
-    def _gumbel(self, position: int) -> mx.array:
-        return self._noise.gumbel(position, self._vocabulary.size, Purpose.TOKEN)
+    def _proposal(self, draft: Draft) -> mx.array:
+        """(1, V) probabilities that the draft was drawn from; of a given one, a certainty."""
+        vocabulary = self._law.vocabulary
+        if draft.evidence is not None:
+            return vocabulary.expand(mx.exp(draft.evidence)[None])
+        return (mx.arange(vocabulary.size) == draft.token).astype(mx.float32)[None]

@@ -1,7 +1,8 @@
 """From logits to the law that a token is drawn from, and drawing from it.
 
-One pipeline serves every row, whether it is decoded alone or verified in a block:
-temperature, then top_k, top_p and min_p, each on what the one before left.
+One pipeline serves every row, whether it is decoded alone or verified in a block. This module has
+the part of it that needs no history: top-n-sigma, temperature, then top_k, top_p, min_p and XTC,
+each on what the one before left. What depends on the tokens before is in `adjust`.
 """
 
 from dataclasses import dataclass
@@ -17,35 +18,65 @@ _LEAST_TEMPERATURE = 1e-6
 
 @dataclass(frozen=True, slots=True)
 class Sampler:
-    """A request's sampling with every default resolved; see `request.Sampling` for the terms."""
+    """A request's filters with every default resolved; see `request.Sampling` for the terms."""
 
     temperature: float
-    top_k: int
-    top_p: float
-    min_p: float
+    top_k: int = 0
+    top_p: float = 1.0
+    min_p: float = 0.0
+    top_n_sigma: float = 0.0
+    xtc_probability: float = 0.0
+    xtc_threshold: float = 1.0
 
     @property
     def greedy(self) -> bool:
         """Whether the most probable token is taken, so that there is nothing to draw."""
         return self.temperature < _LEAST_TEMPERATURE
 
-    def log_law(self, logits: mx.array) -> mx.array:
+    @property
+    def has_xtc(self) -> bool:
+        """Whether the most probable tokens are ever dropped."""
+        # Two tokens cannot both be more probable than a half.
+        return not self.greedy and self.xtc_probability > 0.0 and self.xtc_threshold <= 0.5
+
+    def log_law(self, logits: mx.array, gate: "XTCGate | None" = None) -> mx.array:
         """(..., V) logits -> (..., V) log-probabilities; -inf for what the filters drop.
 
         Computed in float32, or in float64 when the logits are. Tokens that tie with the last one
         kept are kept too.
+
+        Args:
+            logits: Adjusted logits.
+            gate: Where XTC strikes; None: nowhere.
         """
         wide = logits if logits.dtype == mx.float64 else logits.astype(mx.float32)
         # The largest becomes 0 first: a small temperature must not push it out of range.
-        top = mx.max(wide, axis=-1, keepdims=True)
-        law = _normalise((wide - top) / self.temperature)
+        centred = wide - mx.max(wide, axis=-1, keepdims=True)
+        if self.top_n_sigma > 0.0:
+            centred = _keep_top_n_sigma(centred, self.top_n_sigma)
+        law = _normalise(centred / self.temperature)
         if 0 < self.top_k < law.shape[-1]:
             law = _keep_top_k(law, self.top_k)
         if self.top_p < 1.0:
             law = _keep_top_p(law, self.top_p)
         if self.min_p > 0.0:
             law = _keep_min_p(law, self.min_p)
+        if gate is not None:
+            law = _drop_top_choices(law, self.xtc_threshold, gate)
         return law
+
+
+@dataclass(frozen=True, slots=True)
+class XTCGate:
+    """Where XTC strikes.
+
+    Attributes:
+        strikes: (...) booleans, one a row.
+        spared: (V,) booleans, tokens that are never dropped.
+    """
+
+    strikes: mx.array
+    spared: mx.array
 
 
 def _normalise(logits: mx.array) -> mx.array:
@@ -54,6 +85,17 @@ def _normalise(logits: mx.array) -> mx.array:
 
 def _keep(law: mx.array, kept: mx.array) -> mx.array:
     return _normalise(mx.where(kept, law, -mx.inf))
+
+
+def _keep_top_n_sigma(centred: mx.array, n: float) -> mx.array:
+    """Over logits whose largest is 0; banned tokens (-inf) do not count for the deviation."""
+    there = mx.isfinite(centred)
+    count = mx.sum(there, axis=-1, keepdims=True)
+    values = mx.where(there, centred, 0.0)
+    mean = mx.sum(values, axis=-1, keepdims=True) / count
+    spread = mx.where(there, mx.square(centred - mean), 0.0)
+    sigma = mx.sqrt(mx.sum(spread, axis=-1, keepdims=True) / count)
+    return mx.where(centred >= -n * sigma, centred, -mx.inf)
 
 
 def _keep_top_k(law: mx.array, k: int) -> mx.array:
@@ -74,6 +116,14 @@ def _keep_top_p(law: mx.array, p: float) -> mx.array:
 def _keep_min_p(law: mx.array, min_p: float) -> mx.array:
     top = mx.max(law, axis=-1, keepdims=True)
     return _keep(law, law >= top + mx.log(mx.array(min_p, dtype=law.dtype)))
+
+
+def _drop_top_choices(law: mx.array, threshold: float, gate: XTCGate) -> mx.array:
+    """XTC: of the tokens at least `threshold` probable, only the least probable stays."""
+    likely = mx.isfinite(law) & (law >= mx.log(mx.array(threshold, dtype=law.dtype)))
+    least = mx.min(mx.where(likely, law, mx.inf), axis=-1, keepdims=True)
+    dropped = likely & (law > least) & ~gate.spared & gate.strikes[..., None]
+    return _keep(law, ~dropped)
 
 
 def draw(log_law: mx.array, gumbel: mx.array) -> mx.array:

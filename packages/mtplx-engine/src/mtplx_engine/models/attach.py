@@ -1,12 +1,13 @@
 """Attaching a head to a loaded trunk, and deciding whether it may draft."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal, cast
 
 from mtplx_engine.backend import mx, nn
 
 from mlx.utils import tree_flatten
+from mlx_lm.models.cache import make_prompt_cache
 from mlx_lm.utils import dequantize_model, infer_quant_config
 
 from mtplx_engine.cache.rollback import can_roll_back
@@ -35,16 +36,20 @@ class Attached:
     """The outcome: a head that may draft, or none, and why.
 
     Attributes:
-        head: None when the model decodes plainly.
-        tape: Recorder of the recurrent layers; None without a head or without such layers.
+        head: None when it does not draft.
         reason: A clause that begins with "on" or "off".
         warning: Whether something is wrong that somebody should look at.
+        parts: Handles into the trunk; None for a model type that no family describes.
+        tape: Recorder of the recurrent layers; None without such layers.
+        can_roll_back: Whether drafts, from wherever, can be taken back.
     """
 
     head: Head | None
-    tape: Tape | None
     reason: str
     warning: bool = False
+    parts: TrunkParts | None = None
+    tape: Tape | None = None
+    can_roll_back: bool = False
 
 
 def attach_head(trunk: Trunk, folder: Path, sidecar: Path | None, choice: MTPChoice) -> Attached:
@@ -60,44 +65,65 @@ def attach_head(trunk: Trunk, folder: Path, sidecar: Path | None, choice: MTPCho
         ModelError: `on`, but there is no head that could draft.
         ModelInvalid: The head's tensors do not fit; the message names them.
     """
-    if choice == "off":
-        return Attached(None, None, "off, because it was switched off")
-    files = find_head(folder, sidecar)
     family = family_of(trunk.config)
+    parts = family.parts(trunk.model) if family else None
+    tape = Tape(parts.recurrent) if parts and parts.recurrent else None
+    probe = Probe(parts, trunk.tokenizer, lambda: make_prompt_cache(trunk.model)) if parts else None
+    obstacle = _rollback_obstacle(trunk, tape, probe)
+    attached = _attach(trunk, folder, sidecar, choice, family, probe, obstacle)
+    return replace(attached, parts=parts, tape=tape, can_roll_back=obstacle is None)
+
+
+def _rollback_obstacle(trunk: Trunk, tape: Tape | None, probe: Probe | None) -> str | None:
+    """Why drafts cannot be taken back; None when they can."""
+    if not can_roll_back(make_prompt_cache(trunk.model), tape):
+        return "the model's caches cannot give positions back"
+    if tape is None or probe is None:
+        return None
+    error = probe.rollback_error(tape)
+    if error > MOST_ROLLBACK_ERROR:
+        return f"this mlx-lm's recurrent layers cannot be rolled back (error {error:.2g})"
+    return None
+
+
+def _attach(
+    trunk: Trunk,
+    folder: Path,
+    sidecar: Path | None,
+    choice: MTPChoice,
+    family: Family | None,
+    probe: Probe | None,
+    obstacle: str | None,
+) -> Attached:
+    if choice == "off":
+        return Attached(None, "off, because it was switched off")
+    files = find_head(folder, sidecar)
     if files is None:
         return _refuse("the model has no MTP head", choice)
-    if family is None:
+    if family is None or probe is None:
         kind = trunk.config.get("model_type")
         return _refuse(f"heads of model type {kind!r} are not supported", choice)
-    parts = family.parts(trunk.model)
-    tape = Tape(parts.recurrent) if parts.recurrent else None
-    if not can_roll_back(trunk.model.make_cache(), tape):
-        return _refuse("the model's caches cannot give positions back", choice)
-    probe = Probe(parts, trunk.tokenizer, trunk.model.make_cache)
-    head, agreement = _build(family, parts, files, trunk, probe)
-    if tape is not None and (error := probe.rollback_error(tape)) > MOST_ROLLBACK_ERROR:
-        fault = f"this mlx-lm's recurrent layers cannot be rolled back (error {error:.2g})"
-        return _refuse(fault, choice, warning=True)
-    return _judge(head, tape, files, agreement, choice)
+    if obstacle is not None:
+        return _refuse(obstacle, choice, warning=True)
+    head, agreement = _build(family, probe.parts, files, trunk, probe)
+    return _judge(head, files, agreement, choice)
 
 
 def _refuse(obstacle: str, choice: MTPChoice, *, warning: bool = False) -> Attached:
     if choice == "on":
         raise ModelError(f"MTP was asked for but is not possible: {obstacle}.")
-    return Attached(None, None, f"off, because {obstacle}", warning)
+    return Attached(None, f"off, because {obstacle}", warning)
 
 
-def _judge(
-    head: Head, tape: Tape | None, files: HeadFiles, agreement: float, choice: MTPChoice
-) -> Attached:
+def _judge(head: Head, files: HeadFiles, agreement: float, choice: MTPChoice) -> Attached:
     measured = f"{files.source}; it agrees with the trunk on {agreement:.0%} of a sample"
     if agreement >= LEAST_AGREEMENT:
-        return Attached(head, tape, f"on, with the {head.family.name} head in {measured}")
+        return Attached(head, f"on, with the {head.family.name} head in {measured}")
     if choice == "on":
         reason = f"on, because it was asked for, but the head in {measured}, which is too little"
-        return Attached(head, tape, reason, warning=True)
+        return Attached(head, reason, warning=True)
     reason = f"off, because the head in {measured}, so it is wired wrongly or not trained"
-    return Attached(None, None, reason, warning=True)
+    return Attached(None, reason, warning=True)
 
 
 def _build(

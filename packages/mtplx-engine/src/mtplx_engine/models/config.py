@@ -74,11 +74,12 @@ def sampling_defaults(folder: Path) -> Sampling:
     """
     path = folder / "generation_config.json"
     advice = read_json(path) if path.is_file() else {}
-    values = {
+    values: dict[str, Any] = {
         "temperature": 1.0,
         "top_k": 0,
         "top_p": 1.0,
         "min_p": 0.0,
+        "repetition_penalty": 1.0,
     }
     values |= {name: advice[name] for name in values if advice.get(name) is not None}
     try:
@@ -87,6 +88,12 @@ def sampling_defaults(folder: Path) -> Sampling:
             top_k=int(values["top_k"]),
             top_p=float(values["top_p"]),
             min_p=float(values["min_p"]),
+            repetition_penalty=float(values["repetition_penalty"]),
+            presence_penalty=0.0,
+            frequency_penalty=0.0,
+            top_n_sigma=0.0,
+            xtc_probability=0.0,
+            xtc_threshold=1.0,
         )
     except (InvalidRequest, TypeError, ValueError, OverflowError) as error:
         raise ModelInvalid(f"{path}: {error}") from error

@@ -25,7 +25,7 @@ def load(
     Args:
         located: The folder and what to call it.
         mtp: Whether to draft.
-        depth: Tokens to draft per round; None takes the family's default.
+        depth: Tokens to draft per round; None drafts as many as pays.
         on_progress: Called on this thread.
 
     Raises:
@@ -58,12 +58,14 @@ def _assemble(
     return LoadedModel(
         model=trunk.model,
         tokenizer=trunk.tokenizer,
+        parts=attached.parts,
         head=attached.head,
         tape=attached.tape,
+        can_roll_back=attached.can_roll_back,
         end_tokens=frozenset(trunk.tokenizer.eos_token_ids),
         defaults=sampling_defaults(located.folder),
         vocabulary=_vocabulary(trunk),
-        info=_info(located, trunk, attached, depth),
+        info=_info(located, trunk, attached, mtp, depth),
     )
 
 
@@ -72,7 +74,9 @@ def _vocabulary(trunk: Trunk) -> int:
     return int(trunk.model(mx.array([[0]])).shape[-1])
 
 
-def _info(located: Located, trunk: Trunk, attached: Attached, depth: int | None) -> ModelInfo:
+def _info(
+    located: Located, trunk: Trunk, attached: Attached, mtp: MTPChoice, depth: int | None
+) -> ModelInfo:
     family = attached.head.family if attached.head else None
     max_depth = family.max_depth if family else 0
     default = family.default_depth if family else 0
@@ -93,4 +97,6 @@ def _info(located: Located, trunk: Trunk, attached: Attached, depth: int | None)
         max_depth=max_depth,
         backend=backend.describe(),
         created=int(time.time()),
+        adaptive_depth=family is not None and depth is None,
+        can_copy=attached.can_roll_back and mtp != "off",
     )

@@ -1,5 +1,6 @@
 """A model that is ready to decode. Everything here belongs to the MLX thread."""
 
+from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import Any
 
@@ -7,10 +8,26 @@ from mtplx_engine.backend import mx, nn
 
 from mlx_lm.models.cache import make_prompt_cache
 
-from mtplx_engine.cache.tape import Tape
+from mtplx_engine.cache.tape import Recording, Tape
+from mtplx_engine.families.base import TrunkParts
 from mtplx_engine.families.head import Head
 from mtplx_engine.info import ModelInfo
 from mtplx_engine.request import Sampling
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """What a pass of the trunk gives.
+
+    Attributes:
+        hidden: (1, S, H) states after the final norm; None where they cannot be had.
+        logits: (S, V).
+        recording: For taking positions back; None where that needs none.
+    """
+
+    hidden: mx.array | None
+    logits: mx.array
+    recording: Recording | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,8 +37,10 @@ class LoadedModel:
     Attributes:
         model: mlx-lm's module.
         tokenizer: mlx-lm's tokenizer wrapper.
-        head: The MTP head, or None when this model decodes plainly.
-        tape: Recorder of the recurrent layers; None without a head or without such layers.
+        parts: Handles into the trunk; None for a model type that no family describes.
+        head: The MTP head; None when nothing but copies can be drafted.
+        tape: Recorder of the recurrent layers; None without such layers.
+        can_roll_back: Whether drafts can be taken back, so whether anything can be drafted.
         end_tokens: Ids that end an answer.
         defaults: Sampling for what a request leaves open; no field is None but `seed`.
         vocabulary: Number of logits per position.
@@ -30,8 +49,10 @@ class LoadedModel:
 
     model: nn.Module
     tokenizer: Any
+    parts: TrunkParts | None
     head: Head | None
     tape: Tape | None
+    can_roll_back: bool
     end_tokens: frozenset[int]
     defaults: Sampling
     vocabulary: int
@@ -42,7 +63,16 @@ class LoadedModel:
         caches: list[Any] = make_prompt_cache(self.model)
         return caches
 
-    def logits(self, tokens: mx.array, caches: list[Any]) -> mx.array:
-        """(1, S) token ids -> (1, S, V) logits; the caches grow by S positions."""
-        logits: mx.array = self.model(tokens, cache=caches)
-        return logits
+    def read(self, tokens: mx.array, caches: list[Any], *, recording: bool = False) -> Reading:
+        """Read (1, S) token ids; the caches grow by S positions.
+
+        Args:
+            tokens: Ids.
+            caches: Of one sequence.
+            recording: Whether some of the positions may be taken back.
+        """
+        if self.parts is None:
+            return Reading(None, self.model(tokens, cache=caches)[0])
+        with self.tape.recording() if recording and self.tape else nullcontext() as recorded:
+            hidden = self.parts.body(tokens, caches)
+        return Reading(hidden, self.parts.unembed(hidden[0]), recorded)

@@ -28,18 +28,21 @@ _MOST_TOKENS = 160
 
 
 class Probe:
-    """One trunk pass over the sample, reused for every candidate head."""
+    """One trunk pass over the sample, made when it is first needed and then reused.
+
+    Attributes:
+        parts: Of the trunk.
+    """
 
     def __init__(
         self, parts: TrunkParts, tokenizer: Any, make_cache: Callable[[], list[Any]]
     ) -> None:
-        self._parts = parts
+        self.parts = parts
         self._make_cache = make_cache
         ids = tokenizer.encode(_PROSE)[:_MOST_TOKENS]
         self._tokens = mx.array([ids])
         self._hidden = parts.body(self._tokens, make_cache())
         self._choices = mx.argmax(parts.unembed(self._hidden[0]), axis=-1)
-        mx.eval(self._hidden, self._choices)
 
     def agreement(self, head: Head) -> float:
         """How often the head's first guess is the trunk's own, from 0 to 1.
@@ -61,11 +64,11 @@ class Probe:
         fed, keep = 4, 2
         start, block = self._tokens[:, :8], self._tokens[:, 8 : 8 + fed]
         rolled, fresh = self._make_cache(), self._make_cache()
-        self._parts.body(start, rolled)
-        with tape:
-            self._parts.body(block, rolled)
-        roll_back(rolled, tape, fed=fed, keep=keep)
-        self._parts.body(start, fresh)
-        self._parts.body(block[:, :keep], fresh)
-        got, wanted = (self._parts.body(start, cache) for cache in (rolled, fresh))
+        self.parts.body(start, rolled)
+        with tape.recording() as recording:
+            self.parts.body(block, rolled)
+        roll_back(rolled, recording, fed=fed, keep=keep)
+        self.parts.body(start, fresh)
+        self.parts.body(block[:, :keep], fresh)
+        got, wanted = (self.parts.body(start, cache) for cache in (rolled, fresh))
         return read_float(mx.max(mx.abs(got - wanted)) / mx.max(mx.abs(wanted)))

@@ -15,9 +15,12 @@ from mtplx_engine.events import (
     Event,
     Finished,
     PrefillProgress,
+    PromptScored,
     ReasoningDelta,
+    ScoredToken,
     Started,
     TextDelta,
+    TokensScored,
     Usage,
 )
 from mtplx_engine.runtime.mailbox import Ended, Item, Mailbox, Opened, Piece
@@ -92,9 +95,11 @@ class Generation:
             case Opened(prompt_tokens, reasoning):
                 self._splitter = ReasoningSplitter(reasoning) if reasoning else None
                 self._events.append(Started(prompt_tokens))
-            case PrefillProgress():
+            case PrefillProgress() | PromptScored():
                 self._events.append(item)
-            case Piece(texts):
+            case Piece(texts, scores):
+                if scores:
+                    self._events.append(TokensScored(scores))
                 self._receive_piece(texts)
             case Ended():
                 self._finish(item)
@@ -129,7 +134,14 @@ class Generation:
                 self._post(delta)
         usage = Usage(end.prompt_tokens, self._completion_tokens, self._reasoning_tokens)
         self._events.append(
-            Finished(end.reason, end.stop_sequence, usage, end.speculation, end.timings)
+            Finished(
+                end.reason,
+                end.stop_sequence,
+                usage,
+                end.speculation,
+                end.timings,
+                end.peak_memory,
+            )
         )
         self._over = True
 
@@ -142,14 +154,21 @@ def fold(events: Iterator[Event]) -> ChatResult:
     """
     text: list[str] = []
     reasoning: list[str] = []
+    scores: list[ScoredToken] = []
+    prompt_scores: list[ScoredToken] = []
     for event in events:
         match event:
             case TextDelta(delta):
                 text.append(delta)
             case ReasoningDelta(delta):
                 reasoning.append(delta)
+            case TokensScored(tokens):
+                scores += tokens
+            case PromptScored(tokens):
+                prompt_scores += tokens
             case Finished():
-                return ChatResult("".join(text), "".join(reasoning), event)
+                said = "".join(text), "".join(reasoning)
+                return ChatResult(*said, event, tuple(scores), tuple(prompt_scores))
             case Started() | PrefillProgress():
                 pass
     raise AssertionError("a generation ended without Finished")

@@ -13,7 +13,14 @@ from dataclasses import dataclass
 
 from mtplx_engine.chat.reasoning import ReasoningStart
 from mtplx_engine.errors import EngineError
-from mtplx_engine.events import FinishReason, PrefillProgress, Speculation, Timings
+from mtplx_engine.events import (
+    FinishReason,
+    PrefillProgress,
+    PromptScored,
+    ScoredToken,
+    Speculation,
+    Timings,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +40,7 @@ class Piece:
     """
 
     texts: tuple[str, ...]
+    scores: tuple[ScoredToken, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,9 +52,10 @@ class Ended:
     prompt_tokens: int
     speculation: Speculation
     timings: Timings
+    peak_memory: int = 0
 
 
-Item = Opened | PrefillProgress | Piece | Ended
+Item = Opened | PrefillProgress | PromptScored | Piece | Ended
 
 
 class Mailbox:
@@ -105,13 +114,14 @@ class Mailbox:
         if isinstance(item, EngineError):
             raise item
         if isinstance(item, Piece):
-            return Piece(item.texts + self._pop_texts())
+            return self._join(item)
         return item
 
-    def _pop_texts(self) -> tuple[str, ...]:
-        """The texts of all pieces that wait at the front."""
-        texts: list[str] = []
-        while self._items and isinstance(piece := self._items[0], Piece):
-            texts += piece.texts
+    def _join(self, piece: Piece) -> Piece:
+        """A piece and all that wait behind it, as one."""
+        texts, scores = list(piece.texts), list(piece.scores)
+        while self._items and isinstance(following := self._items[0], Piece):
+            texts += following.texts
+            scores += following.scores
             self._items.popleft()
-        return tuple(texts)
+        return Piece(tuple(texts), tuple(scores))

@@ -5,11 +5,15 @@ event loop nor a running generation.
 """
 
 import secrets
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, fields
 from typing import Any
 
 from mtplx_engine.chat.reasoning import ReasoningMarkers, ReasoningStart
 from mtplx_engine.chat.render import render
+from mtplx_engine.constraint import Constraint, ConstraintFactory
+from mtplx_engine.decode.adjust import Adjustments
+from mtplx_engine.decode.copying import NgramIndex
 from mtplx_engine.decode.rules import RuleName
 from mtplx_engine.decode.sampling import Sampler
 from mtplx_engine.errors import ContextOverflow, InvalidRequest
@@ -32,21 +36,34 @@ class Prepared:
         tokens: Ids of the prompt.
         reasoning: How the answer begins; None where the model has no reasoning.
         sampler: How tokens are drawn.
+        adjustments: What happens to the logits first.
         rule: How drafts are judged.
         seed: Of the request, or fresh.
-        depth: Tokens drafted per round; 0 decodes plainly.
+        depths: Numbers of tokens that the head may draft in a round.
+        copies: The prompt, for copying drafts from; None: never copy.
+        constraints: The grammar's state at the start, once for each answer wanted; empty:
+            anything may be said.
         max_tokens: At most so many tokens are emitted; the context window is taken into account.
         stop: Stop strings.
+        end_tokens: Ids that end the answer.
+        logprobs: Likeliest tokens to list with each token's score; None: no scores.
+        prompt_logprobs: The same for the prompt.
     """
 
     tokens: list[int]
     reasoning: ReasoningStart | None
     sampler: Sampler
+    adjustments: Adjustments
     rule: RuleName
     seed: int
-    depth: int
+    depths: range
+    copies: NgramIndex | None
+    constraints: tuple[Constraint, ...]
     max_tokens: int
     stop: tuple[str, ...]
+    end_tokens: frozenset[int]
+    logprobs: int | None
+    prompt_logprobs: int | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +75,11 @@ class Preparer:
         info: The model's limits.
         defaults: Sampling for what a request leaves open.
         acceptance: The rule for requests that leave it to the engine.
+        copy_lane: Whether requests that leave it to the engine may copy.
+        end_tokens: The model's own.
+        vocabulary: Number of logits per position.
+        grammars: What makes grammars' states; asked for when a request first has a grammar,
+            because reading the vocabulary takes a while.
         longest_token: Characters of the longest token.
     """
 
@@ -65,31 +87,48 @@ class Preparer:
     info: ModelInfo
     defaults: Sampling
     acceptance: Acceptance
+    copy_lane: bool
+    end_tokens: frozenset[int]
+    vocabulary: int
+    grammars: Callable[[], ConstraintFactory]
     longest_token: int
 
-    def prepare(self, request: ChatRequest) -> Prepared:
+    def prepare(self, request: ChatRequest, choices: int = 1) -> Prepared:
         """Render, tokenise and resolve.
+
+        Args:
+            request: What is asked.
+            choices: How many answers are wanted.
 
         Raises:
             InvalidRequest: The request cannot be served by this model.
             ContextOverflow: The prompt leaves no room for an answer.
         """
         tokens, reasoning = self._tokens(request)
+        limits, sampling = request.limits, request.sampling
         room = self.info.context_length - len(tokens)
-        if room < 1:
+        if room < 1 and limits.max_tokens != 0:
             raise ContextOverflow(len(tokens), self.info.context_length)
-        sampling = request.sampling
         sampler = self._sampler(sampling)
-        seed = secrets.randbits(64) if sampling.seed is None else sampling.seed
+        rule = self._rule(request, sampler)
+        end_tokens = frozenset(limits.stop_token_ids)
+        if not limits.ignore_eos:
+            end_tokens |= self.end_tokens
         return Prepared(
             tokens=tokens,
             reasoning=reasoning,
             sampler=sampler,
-            rule=self._rule(request, sampler),
-            seed=seed,
-            depth=self._depth(request),
-            max_tokens=min(request.limits.max_tokens or room, room),
-            stop=request.limits.stop,
+            adjustments=self._adjustments(request, end_tokens, len(tokens)),
+            rule=rule,
+            seed=secrets.randbits(64) if sampling.seed is None else sampling.seed,
+            depths=self._depths(request, rule),
+            copies=NgramIndex(tokens) if self._may_copy(request, rule) else None,
+            constraints=self._constraints(request, choices),
+            max_tokens=room if limits.max_tokens is None else min(limits.max_tokens, room),
+            stop=limits.stop,
+            end_tokens=end_tokens,
+            logprobs=request.logprobs,
+            prompt_logprobs=request.prompt_logprobs,
         )
 
     def _tokens(self, request: ChatRequest) -> tuple[list[int], ReasoningStart | None]:
@@ -128,17 +167,42 @@ class Preparer:
         markers = ReasoningMarkers(self.tokenizer.think_start, self.tokenizer.think_end)
         return ReasoningStart(markers, markers.opened_by(prompt))
 
-    def _sampler(self, sampling: Sampling) -> Sampler:
-        def resolve(name: str) -> Any:
-            value = getattr(sampling, name)
-            return getattr(self.defaults, name) if value is None else value
+    def _resolve(self, sampling: Sampling, name: str) -> Any:
+        value = getattr(sampling, name)
+        return getattr(self.defaults, name) if value is None else value
 
-        return Sampler(
-            temperature=resolve("temperature"),
-            top_k=resolve("top_k"),
-            top_p=resolve("top_p"),
-            min_p=resolve("min_p"),
+    def _sampler(self, sampling: Sampling) -> Sampler:
+        names = [field.name for field in fields(Sampler)]
+        return Sampler(**{name: self._resolve(sampling, name) for name in names})
+
+    def _adjustments(
+        self, request: ChatRequest, end_tokens: frozenset[int], prompt: int
+    ) -> Adjustments:
+        sampling = request.sampling
+        self._check_ids("logit_bias", sampling.logit_bias)
+        self._check_ids("stop_token_ids", request.limits.stop_token_ids)
+        least = request.limits.min_tokens
+        return Adjustments(
+            logit_bias=tuple(sampling.logit_bias.items()),
+            repetition_penalty=self._resolve(sampling, "repetition_penalty"),
+            presence_penalty=self._resolve(sampling, "presence_penalty"),
+            frequency_penalty=self._resolve(sampling, "frequency_penalty"),
+            penalty_window=sampling.penalty_window,
+            barred=tuple(sorted(end_tokens)) if least else (),
+            barred_until=prompt + least if least else 0,
         )
+
+    def _constraints(self, request: ChatRequest, choices: int) -> tuple[Constraint, ...]:
+        if request.grammar is None:
+            return ()
+        factory = self.grammars()
+        return tuple(factory.make(request.grammar) for _ in range(choices))
+
+    def _check_ids(self, name: str, ids: Iterable[int]) -> None:
+        for token in ids:
+            if not 0 <= token < self.vocabulary:
+                text = f"{name} names token {token}; ids must be in [0, {self.vocabulary})."
+                raise InvalidRequest(text, name)
 
     def _rule(self, request: ChatRequest, sampler: Sampler) -> RuleName:
         if sampler.greedy:
@@ -148,10 +212,32 @@ class Preparer:
             return "rejection" if request.sampling.seed is None else "coupled"
         return asked
 
-    def _depth(self, request: ChatRequest) -> int:
-        if request.depth is None:
-            return self.info.default_depth
-        if request.depth > self.info.max_depth:
-            limit = f"depth must be at most {self.info.max_depth} here; got {request.depth}."
-            raise InvalidRequest(f"{limit} MTP is {self.info.mtp_reason}.", "depth")
-        return request.depth
+    def _depths(self, request: ChatRequest, rule: RuleName) -> range:
+        depth, info = request.depth, self.info
+        if depth is None:
+            if info.adaptive_depth and not self._must_repeat(request, rule):
+                return range(info.max_depth + 1)
+            depth = info.default_depth
+        if depth > info.max_depth:
+            limit = f"depth must be at most {info.max_depth} here; got {depth}."
+            raise InvalidRequest(f"{limit} MTP is {info.mtp_reason}.", "depth")
+        return range(depth, depth + 1)
+
+    def _may_copy(self, request: ChatRequest, rule: RuleName) -> bool:
+        if request.copy_lane and not self.info.can_copy:
+            text = "Drafts cannot be copied with this model: it cannot take them back."
+            raise InvalidRequest(text, "copy_lane")
+        if request.copy_lane is not None:
+            return request.copy_lane
+        # Asking for depth 0 is asking for plain decoding.
+        asked_for_plain = request.depth == 0
+        if asked_for_plain or self._must_repeat(request, rule):
+            return False
+        return self.copy_lane and self.info.can_copy
+
+    def _must_repeat(self, request: ChatRequest, rule: RuleName) -> bool:
+        """Whether where rounds begin shows in the answer, and the same answer is asked for.
+
+        Under rejection the randomness belongs to rounds, so these must not depend on the clock.
+        """
+        return rule == "rejection" and request.sampling.seed is not None

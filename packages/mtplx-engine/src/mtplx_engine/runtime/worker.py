@@ -1,7 +1,7 @@
 """The one thread that owns every MLX array.
 
-It loads the model, then takes turns over the active sessions, one step each. What goes wrong in a
-session's step ends that session. What goes wrong outside ends the worker: every waiting reader
+It loads the model, then takes turns over the active requests, one step each. What goes wrong in a
+step ends the answers it works on. What goes wrong outside ends the worker: every waiting reader
 gets `EngineFailed`, and nobody hangs.
 """
 
@@ -16,12 +16,12 @@ from typing import Any
 
 from mtplx_engine.backend import mx
 
-from mtplx_engine.errors import Cancelled, EngineError, EngineFailed
+from mtplx_engine.decode.experience import Experience
+from mtplx_engine.errors import EngineError, EngineFailed
 from mtplx_engine.models.loaded import LoadedModel
-from mtplx_engine.runtime.generation import Generation
-from mtplx_engine.runtime.mailbox import Mailbox
 from mtplx_engine.runtime.prepare import Prepared
-from mtplx_engine.runtime.session import Session
+from mtplx_engine.runtime.reading import Reading
+from mtplx_engine.runtime.turn import Seat, Turn
 
 _log = logging.getLogger(__name__)
 
@@ -32,23 +32,13 @@ class Job:
 
     Attributes:
         request: What to do.
-        mailbox: Where the items go.
-        generation: Polled for cancellation.
+        seats: One for each answer wanted.
         submitted: `time.perf_counter()` at submission.
-        on_end: Called once when the request has ended in any way.
     """
 
     request: Prepared
-    mailbox: Mailbox
-    generation: Generation
+    seats: tuple[Seat, ...]
     submitted: float
-    on_end: Callable[[], None]
-
-
-@dataclass(frozen=True, slots=True)
-class _Active:
-    job: Job
-    session: Session
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +68,8 @@ class Worker:
         self._on_failure = on_failure
         self._inbox: queue.SimpleQueue[Job | _Call | _Stop] = queue.SimpleQueue()
         self._waiting: deque[Job] = deque()
-        self._active: deque[_Active] = deque()
+        self._active: deque[Turn] = deque()
+        self._experience = Experience(0)
         self._model: Future[LoadedModel] = Future()
         self._lock = threading.Lock()
         self._failure: EngineFailed | None = None
@@ -105,7 +96,7 @@ class Worker:
             if failure is None:
                 self._inbox.put(job)
         if failure is not None:
-            _fail(job, failure)
+            _fail_over(job.seats, failure)
 
     def call(self, function: Callable[[], Any]) -> "Future[Any]":
         """Run a function on the MLX thread between two steps."""
@@ -124,7 +115,7 @@ class Worker:
 
     @property
     def active(self) -> int:
-        """Sessions being stepped."""
+        """Turns being stepped."""
         return len(self._active)
 
     def _run(self) -> None:
@@ -147,6 +138,7 @@ class Worker:
         _release_streams()
 
     def _serve(self, model: LoadedModel) -> None:
+        self._experience = Experience(model.info.max_depth)
         while True:
             if not self._receive(wait=not self._active and not self._waiting):
                 return
@@ -159,9 +151,9 @@ class Worker:
 
     def _drop_cancelled(self) -> None:
         """Free the places of requests whose owners left before their turn came."""
-        for job in [job for job in self._waiting if job.generation.cancelled]:
+        for job in [job for job in self._waiting if _all_left(job.seats)]:
             self._waiting.remove(job)
-            _end_cancelled(job)
+            _dismiss(job.seats)
 
     def _receive(self, *, wait: bool) -> bool:
         """Take everything from the inbox; return False when it is time to stop."""
@@ -180,79 +172,83 @@ class Worker:
                     return False
 
     def _admit(self, model: LoadedModel, job: Job) -> None:
-        def open_session() -> bool:
-            session = Session(
+        def open_turn() -> tuple[Turn, ...]:
+            reading = Reading(
                 model,
+                self._experience,
                 job.request,
-                job.mailbox,
+                job.seats,
                 submitted=job.submitted,
                 chunk=self._prefill_chunk,
             )
-            self._active.append(_Active(job, session))
-            return False
+            return (reading,)
 
-        _attempt(job, open_session)
+        self._active += _attempt(job.seats, open_turn)
 
     def _turn(self) -> None:
-        """One step of the session that has waited longest.
+        """One step of the turn that has waited longest.
 
-        It keeps its place meanwhile, so that its reader is told if the thread dies in this step.
+        It keeps its place meanwhile, so that its readers are told if the thread dies in this step.
         """
         current = self._active[0]
-        if _attempt(current.job, current.session.step):
-            self._active.popleft()
-        else:
-            self._active.rotate(-1)
+        following = _attempt(current.seats, current.step)
+        self._active.popleft()
+        self._active += following
 
     def _fail_all(self, failure: EngineFailed) -> None:
         with self._lock:
             self._failure = failure  # from here on nothing enters the inbox
-        for job in [*(entry.job for entry in self._active), *self._waiting]:
-            _fail(job, failure)
+        waiting = (job.seats for job in self._waiting)
+        for seats in [*(turn.seats for turn in self._active), *waiting]:
+            _fail_over(seats, failure)
         self._active.clear()
         self._waiting.clear()
         while not self._inbox.empty():
             match self._inbox.get():
-                case Job() as job:
-                    _fail(job, failure)
+                case Job(_, seats):
+                    _fail_over(seats, failure)
                 case _Call(_, future):
                     future.set_exception(failure)
                 case _Stop():
                     pass
 
 
-def _fail(job: Job, failure: EngineFailed) -> None:
-    # One exception per reader: each thread that raises it adds to its traceback.
+def _fail(seats: tuple[Seat, ...], error: EngineError) -> None:
+    for seat in seats:
+        seat.fail(error)
+
+
+def _fail_over(seats: tuple[Seat, ...], failure: EngineFailed) -> None:
+    # One exception per request: each thread that raises it adds to its traceback.
     own = EngineFailed(str(failure))
     own.__cause__ = failure.__cause__
-    job.mailbox.put(own)
-    job.on_end()
+    _fail(seats, own)
 
 
-def _end_cancelled(job: Job) -> None:
-    job.mailbox.put(Cancelled("The generation was cancelled."))
-    job.on_end()
+def _all_left(seats: tuple[Seat, ...]) -> bool:
+    return all(seat.left for seat in seats)
 
 
-def _attempt(job: Job, work: Callable[[], bool]) -> bool:
-    """Work on a request and return whether it has ended, well or badly."""
-    if job.generation.cancelled:
-        _end_cancelled(job)
-        return True
+def _dismiss(seats: tuple[Seat, ...]) -> None:
+    for seat in seats:
+        seat.dismiss()
+
+
+def _attempt(seats: tuple[Seat, ...], work: Callable[[], tuple[Turn, ...]]) -> tuple[Turn, ...]:
+    """Work on a request and return what is to follow; nothing once it failed."""
+    if _all_left(seats):
+        _dismiss(seats)
+        return ()
     try:
-        ended = work()
+        return work()
     except EngineError as error:
-        job.mailbox.put(error)
-        ended = True
+        _fail(seats, error)
     except Exception as error:
         _log.exception("a request failed")
         failure = EngineError(f"The request failed inside the engine: {error!r}")
         failure.__cause__ = error
-        job.mailbox.put(failure)
-        ended = True
-    if ended:
-        job.on_end()
-    return ended
+        _fail(seats, failure)
+    return ()
 
 
 def _answer(function: Callable[[], Any], future: "Future[Any]") -> None:

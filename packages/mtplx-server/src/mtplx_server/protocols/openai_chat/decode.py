@@ -52,7 +52,13 @@ def decode(body: ChatCompletionRequest, served: Served, request_id: str) -> Deco
     messages = [_message(each, f"messages[{at}]") for at, each in enumerate(body.messages)]
     request = ChatRequest(
         Conversation(tuple(messages), body.chat_template_kwargs or {}),
-        Sampling(body.temperature, body.top_k, body.top_p, body.min_p, body.seed),
+        Sampling(
+            temperature=body.temperature,
+            top_k=body.top_k,
+            top_p=body.top_p,
+            min_p=body.min_p,
+            seed=body.seed,
+        ),
         _limits(body),
         _depth(body, served.model),
         _acceptance(body.acceptance),
@@ -147,14 +153,20 @@ def _part(part: ContentPart, path: str) -> str:
 def _limits(body: ChatCompletionRequest) -> Limits:
     stop = (body.stop,) if isinstance(body.stop, str) else tuple(body.stop or ())
     if body.max_completion_tokens is None:
-        return Limits(body.max_tokens, stop)
+        return _at_least_one(body.max_tokens, stop)
     try:
-        return Limits(body.max_completion_tokens, stop)
+        return _at_least_one(body.max_completion_tokens, stop)
     except InvalidRequest as error:
         if error.param != "max_tokens":
             raise
         name = "max_completion_tokens"
         raise InvalidRequest(str(error).replace("max_tokens", name), name) from None
+
+
+def _at_least_one(max_tokens: int | None, stop: tuple[str, ...]) -> Limits:
+    if max_tokens == 0:
+        raise InvalidRequest("max_tokens must be 1 or more; got 0.", "max_tokens")
+    return Limits(max_tokens=max_tokens, stop=stop)
 
 
 def _depth(body: ChatCompletionRequest, model: ModelInfo) -> int | None:

@@ -20,9 +20,11 @@ from mtplx_engine.events import (
     Event,
     Finished,
     PrefillProgress,
+    PromptScored,
     ReasoningDelta,
     Started,
     TextDelta,
+    TokensScored,
     Usage,
 )
 from mtplx_server.errors import Problem
@@ -126,7 +128,7 @@ class ChatStream:
                 return [self._chunk(Delta(reasoning_content=text))]
             case Finished():
                 return self._finish(event)
-            case Started() | PrefillProgress():
+            case Started() | PrefillProgress() | PromptScored() | TokensScored():
                 return []
             case _:
                 assert_never(event)

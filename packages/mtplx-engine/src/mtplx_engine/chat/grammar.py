@@ -1,0 +1,185 @@
+"""Constraints by llguidance, which walks a grammar's bytes and the vocabulary's in step.
+
+Where the grammar forces bytes, llguidance allows only the token by which the model's own tokenizer
+would write them. So a forced stretch is a run of single choices, and the model is not led to spell
+`"name"` in pieces that it never saw.
+"""
+
+import json
+from collections.abc import Collection
+from copy import copy
+from typing import Any
+
+import numpy as np
+from llguidance import LLMatcher, LLParserLimits, LLTokenizer
+from llguidance import numpy as bitmasks
+from numpy.typing import NDArray
+
+from mtplx_engine.constraint import Constraint, Grammar, JsonObject, JsonSchema, Lark, Regex
+from mtplx_engine.errors import InvalidRequest
+
+# Room for ten levels of four spaces. Without a bound, a model may write white space for ever.
+_WHITE_SPACE = r"[ \n\r\t]{1,40}"
+_PARAM = "grammar"
+
+
+class Grammars:
+    """Makes constraints over one model's vocabulary; see `constraint.ConstraintFactory`.
+
+    Reading a large vocabulary takes up to a second: make one of these per model and keep it. It may
+    be used from several threads.
+    """
+
+    def __init__(self, tokenizer: Any, *, vocabulary: int, end_tokens: Collection[int]) -> None:
+        """Read a model's vocabulary.
+
+        Args:
+            tokenizer: mlx-lm's tokenizer wrapper, or what it wraps.
+            vocabulary: Number of logits per position. Those without a token are never allowed.
+            end_tokens: Ids that end an answer.
+
+        Raises:
+            InvalidRequest: No constraint can be made over this vocabulary.
+        """
+        self._size = vocabulary
+        self._ends = np.array(sorted(token for token in end_tokens if token < vocabulary), np.intp)
+        if not self._ends.size:
+            raise InvalidRequest("This model has no end token to end a grammar with.", _PARAM)
+        try:
+            backend = copy(tokenizer.backend_tokenizer)
+            backend.no_padding()
+            backend.no_truncation()
+            self._tokenizer = LLTokenizer(backend.to_str(), eos_token=self._ends.tolist())
+        except (AttributeError, ValueError) as error:
+            message = f"This model's tokenizer cannot follow a grammar: {_reason(error)}"
+            raise InvalidRequest(message, _PARAM) from error
+
+    def make(self, grammar: Grammar) -> Constraint:
+        """See `constraint.ConstraintFactory.make`."""
+        kind, source = _compile(grammar)
+        # Verbose errors quote the whole grammar and the parser's tables.
+        limits = LLParserLimits(verbose_errors=False)
+        matcher = LLMatcher(self._tokenizer, source, log_level=0, limits=limits)
+        if matcher.is_error():
+            message = f"The {kind} is invalid: {_reason(matcher.get_error())}"
+            raise InvalidRequest(message, _PARAM)
+        constraint = _Matcher(matcher, self._tokenizer.vocab_size, self._size, self._ends)
+        constraint.allowed()  # builds the lexer here rather than while the model waits
+        return constraint
+
+
+def _compile(grammar: Grammar) -> tuple[str, str]:
+    """What to call a grammar, and the same in llguidance's own form."""
+    match grammar:
+        case JsonSchema(schema):
+            return "JSON schema", _json_grammar(schema)
+        case JsonObject():
+            return "JSON schema", _json_grammar({"type": "object"})
+        case Regex(pattern):
+            return "regular expression", LLMatcher.grammar_from_regex(pattern)
+        case Lark(text):
+            return "Lark grammar", LLMatcher.grammar_from_lark(text)
+
+
+def _json_grammar(schema: Any) -> str:
+    defaults = {"whitespace_pattern": _WHITE_SPACE}
+    try:
+        # As text: its parser bounds how deeply a schema may nest.
+        return LLMatcher.grammar_from_json_schema(json.dumps(schema), defaults)  # type: ignore[arg-type]
+    except (RecursionError, TypeError, ValueError) as error:
+        message = f"The JSON schema is invalid: {_reason(error)}"
+        raise InvalidRequest(message, _PARAM) from error
+
+
+def _reason(error: object) -> str:
+    """The line that says what is wrong; the others quote the source, wrapped and with carets."""
+    lines = [line.strip() for line in str(error).splitlines()] or [""]
+    marker = "error: "
+    return next((line[len(marker) :] for line in lines if line.startswith(marker)), lines[0])
+
+
+class _Matcher:
+    """One answer; see `constraint.Constraint`. End tokens are counted here, not by llguidance."""
+
+    def __init__(self, matcher: LLMatcher, known: int, size: int, ends: NDArray[np.intp]) -> None:
+        self._matcher = matcher
+        self._known = known  # tokens that llguidance has; the model may have fewer or more
+        self._size = size
+        self._ends = ends
+        self._bits = bitmasks.allocate_token_bitmask(1, known)
+        self._read = 0  # advances that the matcher saw
+        self._finished = 0  # advances by end tokens since
+        self._mask: NDArray[np.bool_] | None = None  # of the present state
+
+    def allowed(self) -> NDArray[np.bool_]:
+        """See `Constraint.allowed`."""
+        if self._mask is None:
+            self._mask = self._compute_mask()
+            self._mask.flags.writeable = False
+        return self._mask
+
+    def advance(self, token: int) -> None:
+        """See `Constraint.advance`."""
+        if token in self._ends and self.allowed()[token]:
+            self._finished += 1
+        elif self._finished or not self._consume(token):
+            raise ValueError(f"Token {token} is not allowed here.")
+        else:
+            self._read += 1
+        self._mask = None
+
+    def roll_back(self, count: int) -> None:
+        """See `Constraint.roll_back`."""
+        if not 0 <= count <= self._read + self._finished:
+            raise ValueError(f"{count} tokens cannot be undone.")
+        if not count:
+            return
+        ends = min(count, self._finished)
+        self._finished -= ends
+        self._read -= count - ends
+        self._mask = None
+        if not self._matcher.rollback(count - ends):
+            raise self._failure()
+
+    def forced(self, most: int) -> list[int]:
+        """See `Constraint.forced`."""
+        tokens: list[int] = []
+        try:
+            while len(tokens) < most and not self._finished:
+                allowed = self.allowed()
+                if np.count_nonzero(allowed) > 1:
+                    break
+                token = int(np.argmax(allowed))
+                self.advance(token)
+                tokens.append(token)
+        finally:
+            self.roll_back(len(tokens))
+        return tokens
+
+    def _consume(self, token: int) -> bool:
+        if not 0 <= token < min(self._known, self._size) or token in self._ends:
+            return False
+        taken = self._matcher.try_consume_tokens([token])
+        if self._matcher.is_error():
+            raise self._failure()
+        return taken == 1
+
+    def _compute_mask(self) -> NDArray[np.bool_]:
+        mask = np.zeros(self._size, np.bool_)
+        if not self._finished and not self._matcher.is_stopped():
+            bitmasks.fill_next_token_bitmask(self._matcher, self._bits)
+            bits = np.unpackbits(self._bits[0].view(np.uint8), bitorder="little")
+            common = min(self._known, self._size)
+            mask[:common] = bits[:common]
+        # llguidance allows an end token also where there is no way on.
+        mask[self._ends] = self._finished > 0 or self._matcher.is_accepting()
+        if not mask.any():
+            raise self._failure()
+        return mask
+
+    def _failure(self) -> InvalidRequest:
+        error = _reason(self._matcher.get_error())
+        if error and not error.startswith("NoExtension"):
+            return InvalidRequest(f"The grammar cannot be followed: {error}.", _PARAM)
+        after = f"after {self._read} tokens" if self._read else "at all"
+        return InvalidRequest(f"The grammar allows no token {after}.", _PARAM)
