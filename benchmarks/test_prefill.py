@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 
-from mtplx_engine.backend import mx
+from mtplx_engine.backend import BLAS, mx
 
 import pytest
 from measure import Compare, timed
@@ -40,7 +40,8 @@ def test_recurrence_against_the_loop(
 
         return timed(run)
 
-    name = f"tokens/s of a recurrence over {tokens} tokens, heads {k_heads}/{v_heads} of {dim}"
+    heads = f"{k_heads}/{v_heads} heads of {dim}"
+    name = f"tokens/s of a recurrence over {tokens} tokens, {heads}, {BLAS}"
     compare(name, lambda: speed(chunked_gated_delta), lambda: speed(gated_delta_ops), 5)
 
 
@@ -68,5 +69,5 @@ def test_whole_layer_against_mlx_lm(compare: Compare) -> None:
 
         return timed(run)
 
-    name = "tokens/s of a recurrent layer of width 1024 over 512 tokens"
+    name = f"tokens/s of a recurrent layer of width 1024 over 512 tokens, {BLAS}"
     compare(name, lambda: speed(ours), lambda: speed(stock), 5)

@@ -74,7 +74,7 @@ def test_statistics_go_to_stderr(run):
     lines = shown.stderr.splitlines()
     assert "12 tokens in" in lines[0]
     assert "tok/s" in lines[0]
-    assert lines[1].startswith("MTP depth 2, coupled, ")
+    assert lines[1].startswith("mtp, coupled, ")
     assert lines[2].startswith("accepted by position: ")
     assert len(lines) == 3
 

@@ -110,9 +110,10 @@ def _summary(finished: Finished) -> list[str]:
         f"{accepted / drafted:.0%} of {drafted}" if drafted else "-"
         for drafted, accepted in zip(speculation.drafted, speculation.accepted, strict=True)
     )
-    return [
-        *lines,
-        f"MTP depth {speculation.depth}, {speculation.acceptance}, {speculation.rounds} rounds,"
-        f" {per_round}",
-        f"accepted by position: {', '.join(rates)}",
+    lines += [
+        f"{speculation.mode}, {speculation.acceptance}, {speculation.rounds} rounds, {per_round}",
+        f"accepted by position: {', '.join(rates) or '-'}; depth {speculation.depth} at the end",
     ]
+    if speculation.copied:
+        lines.append(f"copied: {speculation.copies_accepted} of {speculation.copied} accepted")
+    return lines

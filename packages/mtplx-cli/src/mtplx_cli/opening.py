@@ -25,6 +25,7 @@ def engine_options(
     depth: int | None,
     acceptance: Acceptance,
     blas: Blas,
+    copy_lane: bool,
     max_active: int = EngineOptions().max_active,
     queue_limit: int = EngineOptions().queue_limit,
 ) -> EngineOptions:
@@ -40,6 +41,7 @@ def engine_options(
         mtp="auto" if mtp is None else "on" if mtp else "off",
         depth=depth,
         acceptance=acceptance,
+        copy_lane=copy_lane,
         max_active=max_active,
         queue_limit=queue_limit,
     )

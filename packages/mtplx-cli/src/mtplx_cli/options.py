@@ -20,8 +20,15 @@ DepthOption = Annotated[
     int | None,
     typer.Option(
         min=0,
-        help="Tokens to draft per round; 0 decodes plainly. Without it: what suits the model.",
-        show_default=False,
+        help="Tokens to draft per round; 0 decodes plainly.",
+        show_default="as many as pays",
+    ),
+]
+CopyOption = Annotated[
+    bool,
+    typer.Option(
+        "--copy/--no-copy",
+        help="Also draft by copying from earlier text that recurs, where that pays.",
     ),
 ]
 AcceptanceOption = Annotated[

@@ -54,7 +54,8 @@ def _show_model(console: Console, model: ModelInfo) -> None:
         ("MTP", model.mtp_reason),
     ]
     if model.mtp:
-        rows.append(("", f"depth {model.default_depth}, at most {model.max_depth}"))
+        depth = "adaptive" if model.adaptive_depth else str(model.default_depth)
+        rows.append(("", f"depth {depth}, at most {model.max_depth}"))
     for label, text in (*rows, ("Backend", model.backend)):
         console.print(f"{label:<8} {text}", markup=False)
 

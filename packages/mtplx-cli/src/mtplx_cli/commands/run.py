@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from mtplx_cli.options import AcceptanceOption, BlasOption, DepthOption, MTPOption
+from mtplx_cli.options import AcceptanceOption, BlasOption, CopyOption, DepthOption, MTPOption
 
 
 def run(
@@ -56,6 +56,7 @@ def run(
     ] = None,
     mtp: MTPOption = None,
     depth: DepthOption = None,
+    copy_lane: CopyOption = True,
     acceptance: AcceptanceOption = "auto",
     blas: BlasOption = "auto",
     show_reasoning: Annotated[
@@ -95,5 +96,7 @@ def run(
         Sampling(temperature=temperature, top_k=top_k, top_p=top_p, min_p=min_p, seed=seed),
         Limits(max_tokens=max_tokens, stop=tuple(stop or ())),
     )
-    options = engine_options(model, mtp=mtp, depth=depth, acceptance=acceptance, blas=blas)
+    options = engine_options(
+        model, mtp=mtp, depth=depth, copy_lane=copy_lane, acceptance=acceptance, blas=blas
+    )
     generate(request, options, Output(show_reasoning, stats, as_json))

@@ -4,7 +4,7 @@ from typing import Annotated
 
 import typer
 
-from mtplx_cli.options import AcceptanceOption, BlasOption, DepthOption, MTPOption
+from mtplx_cli.options import AcceptanceOption, BlasOption, CopyOption, DepthOption, MTPOption
 
 
 def serve(
@@ -22,6 +22,7 @@ def serve(
     ] = 8000,
     mtp: MTPOption = None,
     depth: DepthOption = None,
+    copy_lane: CopyOption = True,
     acceptance: AcceptanceOption = "auto",
     blas: BlasOption = "auto",
     max_active_requests: Annotated[
@@ -58,6 +59,7 @@ def serve(
             model,
             mtp=mtp,
             depth=depth,
+            copy_lane=copy_lane,
             acceptance=acceptance,
             blas=blas,
             max_active=max_active_requests,

@@ -121,16 +121,21 @@ class Report(WireReply):
 
     Attributes:
         request_id: The same as the `x-request-id` header.
-        mode: `mtp` when the head drafted, `plain` when not.
-        depth: Tokens drafted per full round.
+        mode: `mtp` when the head could draft, `copy` when drafts were copied only, `plain` when
+            every token was decoded alone.
+        depth: Tokens that the head drafts per usual round, at the end.
         acceptance: The rule that judged the drafts; None when plain.
         rounds: Forward passes after the prompt.
         drafted: Drafts judged at position 1, 2, ... of a round.
         accepted: Drafts accepted at position 1, 2, ... of a round.
+        copied: Drafts copied from earlier text.
+        copies_accepted: Those of them that were accepted.
+        forced: Tokens that a grammar left no choice about.
         queue_s: Seconds until the model first worked on the request.
         prefill_s: Seconds for the prompt and the first token.
         decode_s: Seconds from the first token to the last.
         tokens_per_s: Tokens per second while decoding; None when there was only one token.
+        peak_memory: Most bytes that MLX held while this request had its turns.
         stop_sequence: The stop string that ended the answer, or None.
         ignored_fields: Request fields that had no effect.
     """
@@ -142,10 +147,14 @@ class Report(WireReply):
     rounds: int = 0
     drafted: list[int] = Field(default_factory=list)
     accepted: list[int] = Field(default_factory=list)
+    copied: int = 0
+    copies_accepted: int = 0
+    forced: int = 0
     queue_s: float = 0.0
     prefill_s: float = 0.0
     decode_s: float = 0.0
     tokens_per_s: float | None = None
+    peak_memory: int = 0
     stop_sequence: str | None = None
     ignored_fields: list[str] = Field(default_factory=list)
 

@@ -157,7 +157,7 @@ class _Matcher:
         return tokens
 
     def _consume(self, token: int) -> bool:
-        if not 0 <= token < min(self._known, self._size) or token in self._ends:
+        if not 0 <= token < min(self._known, self._size):
             return False
         taken = self._matcher.try_consume_tokens([token])
         if self._matcher.is_error():

@@ -14,7 +14,6 @@ import numpy as np
 from mtplx_engine.decode.adjust import Adjuster
 from mtplx_engine.decode.decoder import Decoder, Drawn
 from mtplx_engine.decode.detokenize import Detokenizer
-from mtplx_engine.decode.experience import Experience
 from mtplx_engine.decode.law import Law, Vocabulary
 from mtplx_engine.decode.masking import Masking
 from mtplx_engine.decode.noise import Noise
@@ -25,11 +24,10 @@ from mtplx_engine.decode.sequence import SequenceState
 from mtplx_engine.decode.speculative import Lanes, SpeculativeDecoder
 from mtplx_engine.decode.stopping import StopMatcher
 from mtplx_engine.events import FinishReason, Timings
-from mtplx_engine.models.loaded import LoadedModel
-from mtplx_engine.runtime.likelihoods import Likelihoods
 from mtplx_engine.runtime.mailbox import Ended, Piece
 from mtplx_engine.runtime.memory import PeakMeter
 from mtplx_engine.runtime.prepare import Prepared
+from mtplx_engine.runtime.resources import Resources
 from mtplx_engine.runtime.turn import Seat, Turn
 
 _CLEAR_EVERY = 256  # rounds; freed buffers of outgrown caches go back to the system
@@ -39,8 +37,7 @@ class Answer:
     """An answer being drawn. Every method runs on the MLX thread.
 
     Args:
-        model: The model.
-        experience: What its rounds taught.
+        shared: The model and what is known of it.
         request: What to do.
         seat: Who reads it.
         sequence: Where the prompt was read; this answer's own.
@@ -53,8 +50,7 @@ class Answer:
 
     def __init__(
         self,
-        model: LoadedModel,
-        experience: Experience,
+        shared: Resources,
         request: Prepared,
         seat: Seat,
         sequence: SequenceState,
@@ -66,16 +62,15 @@ class Answer:
         meter: PeakMeter,
     ) -> None:
         self.seats = (seat,)
-        self._model = model
         self._request = request
         self._mailbox = seat.mailbox
         self._logits: mx.array | None = logits
-        self._decoder = _make_decoder(model, experience, request, sequence, choice)
+        self._decoder = _make_decoder(shared, request, sequence, choice)
         self._text = Detokenizer(
-            lambda ids: str(model.tokenizer.decode(ids, skip_special_tokens=True))
+            lambda ids: str(shared.model.tokenizer.decode(ids, skip_special_tokens=True))
         )
         self._stop = StopMatcher(request.stop)
-        self._likelihoods = Likelihoods(model.tokenizer)
+        self._likelihoods = shared.likelihoods
         self._emitted = 0
         self._began = began
         self._queue_s = queue_s
@@ -148,12 +143,12 @@ class Answer:
 
 
 def _make_decoder(
-    model: LoadedModel,
-    experience: Experience,
+    shared: Resources,
     request: Prepared,
     sequence: SequenceState,
     choice: int,
 ) -> Decoder:
+    model, experience = shared.model, shared.experience
     size, drafted = model.vocabulary, model.head.vocab if model.head else None
     asked = request.adjustments
     law = Law(
@@ -161,10 +156,11 @@ def _make_decoder(
         Noise(request.seed, choice),
         Vocabulary(size, drafted),
         adjuster=None if asked.none else Adjuster(asked, size, request.tokens),
-        spared=sorted(request.end_tokens),
+        end_tokens=sorted(request.end_tokens),
+        ends_from=len(request.tokens) + request.min_tokens,
     )
     rule = make_rule(request.rule, law)
-    nothing_to_draft = not request.depths[-1] and request.copies is None
+    nothing_to_draft = not request.depths[-1] and not request.copies
     if nothing_to_draft and not request.constraints:
         return PlainDecoder(model, rule, law, sequence, request.logprobs)
     constraint = request.constraints[choice] if request.constraints else None
@@ -172,7 +168,7 @@ def _make_decoder(
     lanes = Lanes(
         Planner(experience, request.depths),
         experience.costs,
-        copy.deepcopy(request.copies) if choice else request.copies,
+        request.copies[choice] if request.copies else None,
         Masking(constraint, request.end_tokens, columns) if constraint else None,
     )
     return SpeculativeDecoder(model, rule, law, sequence, lanes, request.logprobs)

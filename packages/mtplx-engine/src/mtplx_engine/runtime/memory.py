@@ -30,12 +30,12 @@ def apply_limits() -> Limits:
 
     Call it on the MLX thread before the first model is loaded.
 
-    The pool: on the CPU MLX bounds it at 32 MB. On a GPU its default is beyond the whole device,
-    and others (mlx-lm, mlx-vlm) only empty it now and then. That is not enough here: when the
-    caches of a long conversation grow, the outgrown ones, gigabytes that no later allocation fits,
-    would stay in the pool until it is emptied next. What the pool is for, the temporaries of one
-    step used again by the next layer, are tens to hundreds of megabytes. So it gets a sixteenth of
-    the device and at most 1 GiB.
+    The pool: on the CPU MLX bounds it at 32 MiB. On a GPU its default is most of the device or
+    more, and others (mlx-lm, mlx-vlm) only empty it now and then. That is not enough here: when
+    the caches of a long conversation grow, the outgrown ones, gigabytes that no later allocation
+    fits, would stay in the pool until it is emptied next. What the pool is for, the temporaries of
+    one step used again by the next layer, are tens to hundreds of megabytes. So it gets a sixteenth
+    of the device and at most 1 GiB.
 
     Wiring: without it macOS pages weights out between requests, and the next one starts slowly.
     The limit is a ceiling and reserves nothing: only memory in use is wired. It is the largest

@@ -49,8 +49,9 @@ class Estimate:
 class SequenceCost:
     """What a sequence of one model costs.
 
-    The bytes of the caches are exact while positions come in chunks; drafting may shift where a
-    cache grows next, and it then holds less than one step more. The working memory is an estimate:
+    The bytes of the caches are exact while positions come in chunks, but for the head, which holds
+    one pair fewer; drafting may shift where a cache grows next, and it then holds less than one
+    step more. The working memory is an estimate:
     MLX's peak over short passes, taken to grow with the positions of a chunk and with the pairs of
     these and the positions that they may attend to. What does not grow, such as copies of recurrent
     states, is counted as if it did, which errs on the safe side. A round of decoding has few

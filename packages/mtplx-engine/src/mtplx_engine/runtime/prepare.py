@@ -40,9 +40,11 @@ class Prepared:
         rule: How drafts are judged.
         seed: Of the request, or fresh.
         depths: Numbers of tokens that the head may draft in a round.
-        copies: The prompt, for copying drafts from; None: never copy.
+        copies: The prompt, for copying drafts from, once for each answer wanted; empty: never
+            copy.
         constraints: The grammar's state at the start, once for each answer wanted; empty:
             anything may be said.
+        min_tokens: No end token is drawn before so many others.
         max_tokens: At most so many tokens are emitted; the context window is taken into account.
         stop: Stop strings.
         end_tokens: Ids that end the answer.
@@ -57,8 +59,9 @@ class Prepared:
     rule: RuleName
     seed: int
     depths: range
-    copies: NgramIndex | None
+    copies: tuple[NgramIndex, ...]
     constraints: tuple[Constraint, ...]
+    min_tokens: int
     max_tokens: int
     stop: tuple[str, ...]
     end_tokens: frozenset[int]
@@ -107,23 +110,25 @@ class Preparer:
         tokens, reasoning = self._tokens(request)
         limits, sampling = request.limits, request.sampling
         room = self.info.context_length - len(tokens)
-        if room < 1 and limits.max_tokens != 0:
+        if room < (0 if limits.max_tokens == 0 else 1):
             raise ContextOverflow(len(tokens), self.info.context_length)
         sampler = self._sampler(sampling)
         rule = self._rule(request, sampler)
         end_tokens = frozenset(limits.stop_token_ids)
         if not limits.ignore_eos:
             end_tokens |= self.end_tokens
+        may_copy = self._may_copy(request, rule)
         return Prepared(
             tokens=tokens,
             reasoning=reasoning,
             sampler=sampler,
-            adjustments=self._adjustments(request, end_tokens, len(tokens)),
+            adjustments=self._adjustments(request),
             rule=rule,
             seed=secrets.randbits(64) if sampling.seed is None else sampling.seed,
             depths=self._depths(request, rule),
-            copies=NgramIndex(tokens) if self._may_copy(request, rule) else None,
+            copies=tuple(NgramIndex(tokens) for _ in range(choices if may_copy else 0)),
             constraints=self._constraints(request, choices),
+            min_tokens=limits.min_tokens,
             max_tokens=room if limits.max_tokens is None else min(limits.max_tokens, room),
             stop=limits.stop,
             end_tokens=end_tokens,
@@ -175,21 +180,16 @@ class Preparer:
         names = [field.name for field in fields(Sampler)]
         return Sampler(**{name: self._resolve(sampling, name) for name in names})
 
-    def _adjustments(
-        self, request: ChatRequest, end_tokens: frozenset[int], prompt: int
-    ) -> Adjustments:
+    def _adjustments(self, request: ChatRequest) -> Adjustments:
         sampling = request.sampling
         self._check_ids("logit_bias", sampling.logit_bias)
         self._check_ids("stop_token_ids", request.limits.stop_token_ids)
-        least = request.limits.min_tokens
         return Adjustments(
             logit_bias=tuple(sampling.logit_bias.items()),
             repetition_penalty=self._resolve(sampling, "repetition_penalty"),
             presence_penalty=self._resolve(sampling, "presence_penalty"),
             frequency_penalty=self._resolve(sampling, "frequency_penalty"),
             penalty_window=sampling.penalty_window,
-            barred=tuple(sorted(end_tokens)) if least else (),
-            barred_until=prompt + least if least else 0,
         )
 
     def _constraints(self, request: ChatRequest, choices: int) -> tuple[Constraint, ...]:

@@ -4,15 +4,13 @@ import time
 
 from mtplx_engine.backend import mx
 
-from mtplx_engine.decode.experience import Experience
 from mtplx_engine.decode.sequence import Prefill, SequenceState
 from mtplx_engine.events import PrefillProgress, PromptScored, Speculation, Timings
-from mtplx_engine.models.loaded import LoadedModel
 from mtplx_engine.runtime.answer import Answer
-from mtplx_engine.runtime.likelihoods import Likelihoods
 from mtplx_engine.runtime.mailbox import Ended, Item
 from mtplx_engine.runtime.memory import PeakMeter
 from mtplx_engine.runtime.prepare import Prepared
+from mtplx_engine.runtime.resources import Resources
 from mtplx_engine.runtime.turn import Seat, Turn
 
 
@@ -20,32 +18,27 @@ class Reading:
     """A prompt being read. Every method runs on the MLX thread.
 
     Args:
-        model: The model.
-        experience: What its rounds taught.
+        shared: The model and what is known of it.
         request: What to do.
         seats: One for each answer wanted.
         submitted: `time.perf_counter()` at submission.
-        chunk: Tokens read in one step.
     """
 
     def __init__(
         self,
-        model: LoadedModel,
-        experience: Experience,
+        shared: Resources,
         request: Prepared,
         seats: tuple[Seat, ...],
         *,
         submitted: float,
-        chunk: int,
     ) -> None:
         self.seats = seats
-        self._model = model
-        self._experience = experience
+        self._shared = shared
         self._request = request
         self._submitted = submitted
         self._began = time.perf_counter()
         self._meter = PeakMeter()
-        self._likelihoods = Likelihoods(model.tokenizer)
+        model = shared.model
         head = model.head if request.depths[-1] else None
         self._sequence = SequenceState(model, head)
         self._prefill = Prefill(
@@ -53,7 +46,7 @@ class Reading:
             head,
             self._sequence,
             request.tokens,
-            chunk=chunk,
+            chunk=shared.chunk,
             top=request.prompt_logprobs,
         )
 
@@ -62,7 +55,7 @@ class Reading:
         with self._meter:
             logits = self._prefill.step()
         if scores := self._prefill.scores:
-            self._tell(PromptScored(self._likelihoods.of(scores)))
+            self._tell(PromptScored(self._shared.likelihoods.of(scores)))
         if logits is None:
             self._tell(PrefillProgress(self._sequence.length, self._prefill.total))
             return (self,)
@@ -79,8 +72,7 @@ class Reading:
     def _answer(self, choice: int, seat: Seat, logits: mx.array, count: int) -> Answer:
         sequence = self._sequence if count == 1 else self._sequence.fork()
         return Answer(
-            self._model,
-            self._experience,
+            self._shared,
             self._request,
             seat,
             sequence,

@@ -16,11 +16,13 @@ from typing import Any
 
 from mtplx_engine.backend import mx
 
-from mtplx_engine.decode.experience import Experience
 from mtplx_engine.errors import EngineError, EngineFailed
 from mtplx_engine.models.loaded import LoadedModel
+from mtplx_engine.runtime.memory import apply_limits, available_bytes
+from mtplx_engine.runtime.memory_cost import check
 from mtplx_engine.runtime.prepare import Prepared
 from mtplx_engine.runtime.reading import Reading
+from mtplx_engine.runtime.resources import Resources
 from mtplx_engine.runtime.turn import Seat, Turn
 
 _log = logging.getLogger(__name__)
@@ -69,7 +71,6 @@ class Worker:
         self._inbox: queue.SimpleQueue[Job | _Call | _Stop] = queue.SimpleQueue()
         self._waiting: deque[Job] = deque()
         self._active: deque[Turn] = deque()
-        self._experience = Experience(0)
         self._model: Future[LoadedModel] = Future()
         self._lock = threading.Lock()
         self._failure: EngineFailed | None = None
@@ -120,6 +121,7 @@ class Worker:
 
     def _run(self) -> None:
         try:
+            apply_limits()
             model = self._load()
         except BaseException as error:
             self._model.set_exception(error)
@@ -138,13 +140,13 @@ class Worker:
         _release_streams()
 
     def _serve(self, model: LoadedModel) -> None:
-        self._experience = Experience(model.info.max_depth)
+        shared = Resources.of(model, chunk=self._prefill_chunk)
         while True:
             if not self._receive(wait=not self._active and not self._waiting):
                 return
             self._drop_cancelled()
             while self._waiting and len(self._active) < self._max_active:
-                self._admit(model, self._waiting[0])
+                self._admit(shared, self._waiting[0])
                 self._waiting.popleft()
             if self._active:
                 self._turn()
@@ -171,16 +173,12 @@ class Worker:
                 case _Stop():
                     return False
 
-    def _admit(self, model: LoadedModel, job: Job) -> None:
+    def _admit(self, shared: Resources, job: Job) -> None:
         def open_turn() -> tuple[Turn, ...]:
-            reading = Reading(
-                model,
-                self._experience,
-                job.request,
-                job.seats,
-                submitted=job.submitted,
-                chunk=self._prefill_chunk,
-            )
+            asked, answers = job.request, len(job.seats)
+            estimate = shared.cost.estimate(len(asked.tokens), asked.max_tokens, answers=answers)
+            check(estimate, available_bytes())
+            reading = Reading(shared, asked, job.seats, submitted=job.submitted)
             return (reading,)
 
         self._active += _attempt(job.seats, open_turn)
