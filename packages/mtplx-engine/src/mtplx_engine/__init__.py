@@ -11,8 +11,8 @@ Importing this package does not import MLX; `Engine.open` does.
 """
 
 from mtplx_engine._version import __version__
-from mtplx_engine.engine import Engine, EngineOptions
 from mtplx_engine.constraint import Grammar, JsonObject, JsonSchema, Lark, Regex
+from mtplx_engine.engine import Engine, EngineOptions
 from mtplx_engine.errors import (
     Cancelled,
     ContextOverflow,
