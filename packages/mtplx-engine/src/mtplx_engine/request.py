@@ -145,7 +145,8 @@ class Limits:
     Attributes:
         max_tokens: At most so many tokens; None means up to the context window. 0 reads the
             prompt only, which makes sense with `prompt_logprobs`.
-        min_tokens: No end token and no token of `stop_token_ids` is drawn before so many others.
+        min_tokens: No end token and no token of `stop_token_ids` is drawn before so many others,
+            unless the grammar allows nothing else.
         stop: Generation ends as soon as one of these strings is complete; it is not part of the
             answer.
         stop_token_ids: Tokens that end the answer like the model's own end tokens.

@@ -1,4 +1,4 @@
-"""Changes to the logits that depend on the tokens before: penalties, bias, barred tokens.
+"""Changes to the logits that depend on the tokens before, penalties, and those that do not, bias.
 
 The row for a position sees exactly the tokens that decoding one by one would have seen there: the
 prompt, the answer so far, and the drafts before it in the block. Drafts are arrays that have not
@@ -21,8 +21,6 @@ class Adjustments:
         presence_penalty: 0 changes nothing.
         frequency_penalty: 0 changes nothing.
         penalty_window: Latest tokens that the penalties see; None: all.
-        barred: Tokens that may not be drawn before `barred_until`.
-        barred_until: An absolute position.
     """
 
     logit_bias: tuple[tuple[int, float], ...] = ()
@@ -30,8 +28,6 @@ class Adjustments:
     presence_penalty: float = 0.0
     frequency_penalty: float = 0.0
     penalty_window: int | None = None
-    barred: tuple[int, ...] = ()
-    barred_until: int = 0
 
     @property
     def none(self) -> bool:
@@ -95,9 +91,6 @@ class Adjuster:
         self._seen = TokenCounts(size, asked.penalty_window, prompt) if repeats else None
         self._drawn = TokenCounts(size, asked.penalty_window, ()) if counts else None
         self._bias = _scatter(size, asked.logit_bias)
-        barred = mx.zeros(size, dtype=mx.bool_)
-        barred[mx.array(asked.barred or (0,))] = bool(asked.barred)
-        self._barred = barred
 
     def extend(self, tokens: mx.array) -> None:
         """(m,) token ids joined the answer."""
@@ -108,7 +101,6 @@ class Adjuster:
     def row(
         self,
         logits: mx.array,
-        position: int,
         drafts: list[mx.array],
         columns: mx.array | None = None,
     ) -> mx.array:
@@ -116,7 +108,6 @@ class Adjuster:
 
         Args:
             logits: (V,), or (V',) over `columns`.
-            position: Absolute position of the token to draw.
             drafts: Tokens between the answer so far and this position.
             columns: (V',) ids of the tokens that the logits are of; None: all.
         """
@@ -134,8 +125,6 @@ class Adjuster:
         if self._drawn is not None:
             counts = here(self._drawn.after(drafts))
             row = row - asked.frequency_penalty * counts - asked.presence_penalty * (counts > 0)
-        if asked.barred and position < asked.barred_until:
-            row = mx.where(here(self._barred), -mx.inf, row)
         return row
 
 

@@ -6,6 +6,7 @@ never modelled, except between two widths that were.
 """
 
 import time
+from collections import Counter
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -13,9 +14,12 @@ Lane = Literal["mtp", "copy"]
 
 _TIME_MEMORY = 0.15  # weight of a new measurement
 _OUTLIER = 3.0  # a round that was so much slower than usual was disturbed
+# The first round of a width may include compiling its kernels.
+_LEAST_ROUNDS = 2
 # Until it is measured, each further row is taken to cost so much of a plain step; drafting more.
 _ROW_COST: dict[Lane, float] = {"mtp": 0.12, "copy": 0.07}
 _RATE_MEMORY = 0.97  # an observation counts half after some twenty more
+_BELIEF = 1.0  # how many observations a belief is worth
 
 
 @dataclass(slots=True)
@@ -23,25 +27,32 @@ class Rate:
     """How often something succeeds, as a mean that forgets.
 
     Attributes:
-        prior: What is believed before anything was seen.
-        weight: How many observations that belief is worth.
+        memory: What an observation still counts when the next one is made.
+        hits: Observed successes, weighted.
+        seen: Observations, weighted.
     """
 
-    prior: float
-    weight: float = 4.0
     memory: float = _RATE_MEMORY
-    _hits: float = 0.0
-    _seen: float = 0.0
+    hits: float = 0.0
+    seen: float = 0.0
 
-    @property
-    def mean(self) -> float:
-        """The present estimate, strictly between 0 and 1."""
-        return (self._hits + self.prior * self.weight) / (self._seen + self.weight)
+    def mean(self, believed: float) -> float:
+        """The present estimate, between 0 and 1.
+
+        Args:
+            believed: What to expect before anything was seen, strictly between 0 and 1.
+        """
+        return (self.hits + believed * _BELIEF) / (self.seen + _BELIEF)
 
     def add(self, *, hit: bool) -> None:
         """Count one observation."""
-        self._hits = self._hits * self.memory + hit
-        self._seen = self._seen * self.memory + 1.0
+        self.hits = self.hits * self.memory + hit
+        self.seen = self.seen * self.memory + 1.0
+
+    def hint(self, weight: float) -> "Rate":
+        """A new rate that starts with what is known here, as so many observations at most."""
+        share = min(1.0, weight / self.seen) if self.seen else 0.0
+        return Rate(hits=self.hits * share, seen=self.seen * share)
 
 
 class RoundCosts:
@@ -49,6 +60,7 @@ class RoundCosts:
 
     def __init__(self) -> None:
         self._seconds: dict[tuple[Lane, int], float] = {}
+        self._rounds: Counter[tuple[Lane, int]] = Counter()
         self._last_landing = 0.0
 
     def begin(self) -> float:
@@ -68,27 +80,47 @@ class RoundCosts:
     def add(self, seconds: float, lane: Lane, drafts: int) -> None:
         """Count one measurement."""
         key: tuple[Lane, int] = (lane if drafts else "mtp", drafts)
-        known = self._seconds.get(key)
-        if known is None:
-            self._seconds[key] = seconds
+        known = self._seconds.get(key, seconds)
+        self._rounds[key] += 1
+        if self._rounds[key] <= _LEAST_ROUNDS:
+            self._seconds[key] = min(known, seconds)
         else:
             sample = min(seconds, _OUTLIER * known)
             self._seconds[key] = known + _TIME_MEMORY * (sample - known)
 
+    def measured(self, lane: Lane, drafts: int) -> bool:
+        """Whether rounds of this width have been measured well enough."""
+        return self._rounds[lane if drafts else "mtp", drafts] >= _LEAST_ROUNDS
+
     def seconds(self, lane: Lane, drafts: int) -> float:
-        """The expected time; from the nearest measured number of drafts where it is not known."""
-        if not drafts:
-            lane = "mtp"
-        known = self._seconds.get((lane, drafts))
-        if known is not None:
-            return known
-        measured = [n for own, n in self._seconds if own == lane or n == 0]
+        """The expected time; where it is not known, from the nearest numbers of drafts that are."""
+        if self.measured(lane, drafts):
+            return self._seconds[lane if drafts else "mtp", drafts]
         slope = _ROW_COST[lane]
-        if not measured:
-            return 1.0 + slope * drafts
-        near = min(measured, key=lambda n: (abs(n - drafts), n))
-        seconds = self._seconds[lane if near else "mtp", near]
-        return seconds * (1.0 + slope * drafts) / (1.0 + slope * near)
+        known = self._known(lane) or {0: self._plain_step()}
+        below = max((n for n in known if n <= drafts), default=None)
+        above = min((n for n in known if n > drafts), default=None)
+        if below is not None and above is not None:
+            part = (drafts - below) / (above - below)
+            return known[below] + part * (known[above] - known[below])
+        near = max(known) if above is None else min(known)
+        return known[near] * (1.0 + slope * drafts) / (1.0 + slope * near)
+
+    def _known(self, lane: Lane) -> dict[int, float]:
+        """Measured times of a lane, by number of drafts."""
+        return {
+            drafts: seconds
+            for (own, drafts), seconds in self._seconds.items()
+            if (own == lane or not drafts) and self.measured(own, drafts)
+        }
+
+    def _plain_step(self) -> float:
+        """A guess at the time without drafts from those with any; 1 as long as none is known."""
+        for lane, slope in _ROW_COST.items():
+            if known := self._known(lane):
+                near = min(known)
+                return known[near] / (1.0 + slope * near)
+        return 1.0
 
 
 @dataclass(slots=True)
@@ -106,4 +138,4 @@ class Experience:
     heads: list[Rate] = field(init=False)
 
     def __post_init__(self) -> None:
-        self.heads = [Rate(max(0.7 - 0.1 * i, 0.3), memory=0.995) for i in range(self.max_depth)]
+        self.heads = [Rate(memory=0.995) for _ in range(self.max_depth)]

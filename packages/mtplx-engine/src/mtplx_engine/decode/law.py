@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from mtplx_engine.backend import mx
 
 import numpy as np
+from numpy.typing import NDArray
 
 from mtplx_engine.decode.adjust import Adjuster
 from mtplx_engine.decode.noise import Noise, Purpose
@@ -48,6 +49,12 @@ class Vocabulary:
 class Law:
     """Turns logits into laws along one answer.
 
+    Args:
+        sampler: The filters.
+        adjuster: What happens to the logits first; None: nothing.
+        end_tokens: Ids that end the answer. XTC never drops them.
+        ends_from: Absolute position from which on they may be drawn.
+
     Attributes:
         noise: The answer's random numbers.
         vocabulary: The tokens of trunk and head.
@@ -60,20 +67,29 @@ class Law:
         vocabulary: Vocabulary,
         *,
         adjuster: Adjuster | None = None,
-        spared: Sequence[int] = (),
+        end_tokens: Sequence[int] = (),
+        ends_from: int = 0,
     ) -> None:
         self.noise = noise
         self.vocabulary = vocabulary
         self._sampler = sampler
         self._adjuster = adjuster
         self._masks: dict[int, mx.array] = {}
-        self._spared = mx.zeros(vocabulary.size, dtype=mx.bool_)
-        for token in spared:
-            self._spared[token] = True
+        self._ends_from = ends_from if end_tokens else 0
+        self._inner = np.ones(vocabulary.size, dtype=np.bool_)  # what does not end the answer
+        self._inner[[token for token in end_tokens if token < vocabulary.size]] = False
+        self._spared = mx.array(~self._inner)
 
-    def allow(self, position: int, allowed: np.ndarray) -> None:
-        """Restrict a position to the tokens that are true in `allowed`, (V,) booleans."""
+    def allow(self, position: int, allowed: NDArray[np.bool_]) -> NDArray[np.bool_]:
+        """Restrict a position to the tokens that are true in `allowed`, (V,) booleans.
+
+        Returns:
+            What may be drawn there: too early, an end token only where nothing else is allowed.
+        """
+        if position < self._ends_from and (inner := allowed & self._inner).any():
+            allowed = inner
         self._masks[position] = mx.array(allowed)
+        return allowed
 
     def extend(self, tokens: mx.array) -> None:
         """(m,) tokens joined the answer; masks of the round are forgotten."""
@@ -83,7 +99,7 @@ class Law:
 
     def adjusted(self, logits: mx.array, position: int, drafts: list[mx.array]) -> mx.array:
         """The trunk's (k + 1, V) logits after k drafts -> the same, adjusted and masked."""
-        if self._adjuster is None and not self._masks:
+        if self._adjuster is None and not self._masks and position >= self._ends_from:
             return logits
         rows = [self._adjust(logits[i], position + i, drafts[:i]) for i in range(logits.shape[0])]
         return mx.stack(rows)
@@ -110,8 +126,10 @@ class Law:
         columns: mx.array | None = None,
     ) -> mx.array:
         if self._adjuster is not None:
-            logits = self._adjuster.row(logits, position, drafts, columns)
+            logits = self._adjuster.row(logits, drafts, columns)
         mask = self._masks.get(position)
+        if mask is None and position < self._ends_from:
+            mask = ~self._spared
         if mask is None:
             return logits
         return mx.where(mask if columns is None else mask[columns], logits, -mx.inf)

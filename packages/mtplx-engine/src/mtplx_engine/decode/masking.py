@@ -50,6 +50,10 @@ class Masking:
         else:
             self._mask()
 
+    def allows(self, token: int) -> bool:
+        """Whether this token may come next."""
+        return self._allowed is not None and bool(self._allowed[token])
+
     def force(self, most: int) -> list[int]:
         """Draft the tokens that the grammar leaves no choice about."""
         forced = self._constraint.forced(most)
@@ -61,7 +65,7 @@ class Masking:
         """Draft tokens up to the first that the grammar forbids."""
         admitted: list[int] = []
         for token in tokens:
-            if self._allowed is None or not self._allowed[token]:
+            if not self.allows(token):
                 break
             self.follow(token)
             admitted.append(token)
@@ -76,5 +80,5 @@ class Masking:
 
     def _mask(self) -> None:
         assert self._law is not None
-        self._allowed = self._constraint.allowed()
-        self._law.allow(self._position + self._followed, self._allowed)
+        position = self._position + self._followed
+        self._allowed = self._law.allow(position, self._constraint.allowed())

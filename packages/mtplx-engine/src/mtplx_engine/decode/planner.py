@@ -6,18 +6,22 @@ planner enumerates the few plans there are and takes the best. No drafts at all 
 
 What a plan depends on is known before the round: past rounds and past tokens. It never depends on
 the drafts themselves, so it does not bias what is emitted.
+
+What seems worse is tried all the same from time to time: text changes, and so does what pays.
 """
 
-from collections.abc import Iterator
+from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import accumulate
-from operator import mul
 
 from mtplx_engine.decode.copying import Copy
 from mtplx_engine.decode.experience import Experience, Lane, Rate
 
-_HYSTERESIS = 0.03  # a plan that is better by less is not worth a change
-_FIRST_PROBE, _LAST_PROBE = 16, 256  # rounds between looks at a neighbouring depth
+_HYSTERESIS = 0.01  # a plan that is better by less is not worth a change
+_FIRST_PROBE, _LAST_PROBE = 8, 64  # rounds from one trial of what seems worse to the next
+_FIRST_CHANCE = 0.7  # what the first draft of a round is believed to have before any was seen
+_COPY_CHANCE = {True: 0.85, False: 0.5}  # the same of a copied one, after a long match and a short
+_LONGEST_SURVEY = 8  # rounds of an answer that may go into measuring costs
+_HINT = 8.0  # observations that other answers' experience is worth
 _LONG_MATCH = 8
 _COPY_WIDTHS = (2, 4, 8, 16)
 LONGEST_COPY = _COPY_WIDTHS[-1]
@@ -40,6 +44,24 @@ class Plan:
     matched: int = 0
 
 
+class Probes:
+    """When to try what seems worse: seldom while it stays so, at once again when it went well."""
+
+    def __init__(self) -> None:
+        self._gap = _FIRST_PROBE
+        self._waited = 0
+
+    def due(self, *, soon: bool = False) -> bool:
+        """Count a round; whether it should be a trial, or should where there is much to learn."""
+        self._waited += 1
+        return self._waited >= (min(self._gap, _FIRST_PROBE) if soon else self._gap)
+
+    def observe(self, *, good: bool) -> None:
+        """A trial took place."""
+        self._waited = 0
+        self._gap = 1 if good else min(max(2 * self._gap, _FIRST_PROBE), _LAST_PROBE)
+
+
 class Planner:
     """Plans the rounds of one answer.
 
@@ -52,12 +74,12 @@ class Planner:
         self._experience = experience
         self._costs = experience.costs
         self._depths = depths
-        self._heads = [Rate(rate.mean, weight=8.0) for rate in experience.heads]
-        self._copies = {True: Rate(0.85, 2.0, 0.9), False: Rate(0.5, 2.0, 0.9)}
-        self._depth = depths[-1] if len(depths) == 1 else self._best_depth(depths)
-        self._since_probe = 0
-        self._probe_after = _FIRST_PROBE
-        self._since_copy = 0
+        self._heads = [rate.hint(_HINT) for rate in experience.heads]
+        self._copies = {long: Rate(memory=0.95) for long in _COPY_CHANCE}
+        self._depth = self._best_depth(depths)
+        self._depth_probes, self._copy_probes = Probes(), Probes()
+        self._trial: int | None = None  # a depth that is tried although it seems worse
+        self._survey = _LONGEST_SURVEY
 
     @property
     def depth(self) -> int:
@@ -72,15 +94,11 @@ class Planner:
             copy: What could be copied.
         """
         own = Plan("mtp", min(self._next_depth(), most))
-        if copy is None or most == 0:
+        if copy is None or most == 0 or self._survey:
             return own
         copied = self._best_copy(copy, min(most, len(copy.tokens)))
-        self._since_copy += 1
         pays = self._worth_copy(copied) > self._worth_head(own.drafts)
-        if pays or self._since_copy > _FIRST_PROBE:
-            self._since_copy = 0
-            return copied
-        return own
+        return copied if pays or self._copy_probes.due() else own
 
     def observe(self, plan: Plan, accepted: int) -> None:
         """Learn from a round that was carried out as planned."""
@@ -89,38 +107,53 @@ class Planner:
             rate = self._copies[plan.matched >= _LONG_MATCH]
             for index in range(judged):
                 rate.add(hit=index < accepted)
+            self._copy_probes.observe(good=accepted == plan.drafts)
             return
         for index in range(judged):
             for rates in (self._heads, self._experience.heads):
                 rates[index].add(hit=index < accepted)
         if len(self._depths) > 1:
+            if self._trial is not None:
+                self._depth_probes.observe(good=accepted >= self._trial > self._depth)
             self._reconsider()
 
     def _reconsider(self) -> None:
         best = self._best_depth(self._depths)
-        if best == self._depth:
-            return
         if self._worth_head(best) > (1.0 + _HYSTERESIS) * self._worth_head(self._depth):
-            self._depth, self._probe_after = best, _FIRST_PROBE
+            self._depth = best
 
     def _next_depth(self) -> int:
-        """The usual depth, or now and then a neighbour, about which little would be known."""
-        if len(self._depths) == 1:
-            return self._depth
-        self._since_probe += 1
-        if self._since_probe < self._probe_after:
-            return self._depth
-        self._since_probe = 0
-        self._probe_after = min(2 * self._probe_after, _LAST_PROBE)
-        deeper = self._depth + 1
-        return deeper if deeper in self._depths else max(self._depth - 1, 0)
+        """The usual depth; first those that tell most about costs, later now and then another."""
+        self._trial = None
+        if self._survey:
+            self._survey -= 1
+            for depth in (self._depths[0], self._depths[-1], self._depth):
+                if not self._costs.measured("mtp", depth):
+                    return depth
+            self._survey = 0
+        if len(self._depths) > 1:
+            unknown = [d for d in self._depths if not self._costs.measured("mtp", d)]
+            if self._depth_probes.due(soon=bool(unknown)):
+                self._trial = self._best_depth(unknown) if unknown else self._neighbour()
+        return self._depth if self._trial is None else self._trial
 
-    def _best_depth(self, depths: range) -> int:
+    def _neighbour(self) -> int:
+        """A depth beside the usual one: what is known of the deeper one grows old."""
+        deeper = self._depth + 1
+        return deeper if deeper in self._depths else self._depth - 1
+
+    def _best_depth(self, depths: Sequence[int]) -> int:
         return max(depths, key=self._worth_head)
 
     def _worth_head(self, depth: int) -> float:
-        chances: Iterator[float] = accumulate((rate.mean for rate in self._heads[:depth]), mul)
-        return (1.0 + sum(chances)) / self._costs.seconds("mtp", depth)
+        tokens = reach = 1.0
+        believed = _FIRST_CHANCE
+        for rate in self._heads[:depth]:
+            # What was not seen yet is believed to go as the draft before it.
+            believed = rate.mean(believed)
+            reach *= believed
+            tokens += reach
+        return tokens / self._costs.seconds("mtp", depth)
 
     def _best_copy(self, copy: Copy, most: int) -> Plan:
         widths = {min(width, most) for width in _COPY_WIDTHS}
@@ -128,6 +161,7 @@ class Planner:
         return max(plans, key=self._worth_copy)
 
     def _worth_copy(self, plan: Plan) -> float:
-        a = self._copies[plan.matched >= _LONG_MATCH].mean
+        long = plan.matched >= _LONG_MATCH
+        a = self._copies[long].mean(_COPY_CHANCE[long])
         tokens = (1.0 - a ** (plan.drafts + 1)) / (1.0 - a)
         return tokens / self._costs.seconds("copy", plan.drafts)

@@ -19,7 +19,7 @@ from dataclasses import dataclass
 
 from mtplx_engine.backend import mx, read_ints
 
-from mtplx_engine.cache.rollback import roll_back
+from mtplx_engine.cache.rollback import cache_arrays, roll_back
 from mtplx_engine.decode.copying import NgramIndex
 from mtplx_engine.decode.decoder import Drawn
 from mtplx_engine.decode.experience import RoundCosts
@@ -164,7 +164,9 @@ class SpeculativeDecoder:
         header = [ok.astype(mx.int32), verdict.accepted.astype(mx.int32)]
         landing = mx.concatenate([mx.stack(header), tokens])
         scores = None if self._top is None else score(reading.logits, tokens, self._top)
-        mx.async_eval(landing, *(scores.arrays() if scores else ()))
+        # The head's cache too: pairs read without a draft would otherwise pile up as a graph.
+        pairs = cache_arrays(self._sequence.head_cache)
+        mx.async_eval(landing, *pairs, *(scores.arrays() if scores else ()))
         forced = bool(given) and not plan.copied
         return _Flight(plan, forced, landing, reading, scores, began)
 
@@ -175,7 +177,10 @@ class SpeculativeDecoder:
             masking.begin(self._law, position)
             if forced := masking.force(room):
                 return forced, Plan("copy", len(forced))
-        plan = self._lanes.planner.plan(room, copies.propose(LONGEST_COPY) if copies else None)
+        copy = copies.propose(LONGEST_COPY) if copies else None
+        if copy is not None and masking is not None and not masking.allows(copy.tokens[0]):
+            copy = None
+        plan = self._lanes.planner.plan(room, copy)
         if plan.copied:
             kept = list(plan.copied) if masking is None else masking.admit(plan.copied)
             return kept, Plan("copy", len(kept), tuple(kept), plan.matched)
