@@ -8,6 +8,7 @@ from typing import Annotated, NoReturn
 
 import typer
 
+from mtplx_cli.commands.forge import forge
 from mtplx_cli.commands.inspect import inspect
 from mtplx_cli.commands.run import run
 from mtplx_cli.commands.serve import serve
@@ -24,6 +25,7 @@ app = typer.Typer(
 )
 for command in (serve, run, inspect):
     app.command()(command)
+app.add_typer(forge, name="forge")
 
 
 def _print_versions(wanted: bool) -> None:
