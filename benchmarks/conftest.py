@@ -1,27 +1,55 @@
 """Ratios against a peer in the same run: ours and the peer's turns alternate, pair by pair.
 
 Absolute times depend on the machine and on what else it does; the ratio of two neighbouring runs
-much less. `hatch run bench` prints the medians in a table at the end.
+much less. `hatch run bench` prints the medians in a table at the end. With `MTPLX_BENCH_RESULTS`
+set to a file's name, what the decoder's benchmarks found is also written there as JSON.
 """
 
+import json
+import os
 import statistics
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
+
+# The embedded default is measured as it is served, not with the tests' choice of BLAS. This comes
+# before anything imports MLX.
+os.environ["MTPLX_BLAS"] = os.environ.get("MTPLX_BENCH_BLAS", "auto")
 
 from mtplx_engine.backend import describe
 
 import pytest
-from measure import Compare, record, table
+from bare import Bare, load_bare
+from machine import describe_machine, today, versions
+from measure import MODEL, RESULTS, TOKENS, TURNS, Compare, keep, record, results, table
 from pytest_benchmark.fixture import BenchmarkFixture
 
 from mtplx_engine import Engine, EngineOptions
 
 
+@pytest.fixture(scope="session", autouse=True)
+def about() -> None:
+    """What the results are of."""
+    keep(1, "format")
+    keep(today(), "date")
+    keep(describe_machine(), "machine")
+    keep(describe(), "backend")
+    keep(versions(), "versions")
+    keep({"tokens": TOKENS, "turns": TURNS}, "settings")
+    record("backend", describe())
+
+
 @pytest.fixture(scope="session")
 def engine() -> Iterator[Engine]:
-    with Engine.open(EngineOptions(mtp="on")) as engine:
-        record("backend", describe())
+    with Engine.open(EngineOptions(MODEL, mtp="on")) as engine:
+        model = engine.model
+        keep({"id": model.id, "dtype": model.dtype, "parameters": model.parameters}, "model")
         yield engine
+
+
+@pytest.fixture(scope="session")
+def bare() -> Bare:
+    return load_bare()
 
 
 @pytest.fixture
@@ -56,9 +84,18 @@ def compare(benchmark: BenchmarkFixture) -> Compare:
     return compare
 
 
-def pytest_terminal_summary(terminalreporter: Any) -> None:
+def pytest_terminal_summary(terminalreporter: Any, exitstatus: int) -> None:
     if table:
         terminalreporter.section("medians")
         width = max(len(what) for what, _ in table)
         for what, value in table:
             terminalreporter.write_line(f"{what:<{width}}  {value}")
+    if RESULTS is None:
+        return
+    if exitstatus:
+        terminalreporter.write_line(f"{RESULTS} was not written: a benchmark failed.", red=True)
+        return
+    path = Path(RESULTS)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(json.dumps(results, indent=2) + "\n", encoding="utf-8")
+    terminalreporter.write_line(f"{path} was written.")

@@ -4,7 +4,7 @@ import json
 import time
 
 import httpx
-from measure import PROMPTS, Compare, chat
+from measure import PROMPTS, Compare, Way, chat
 
 from mtplx_engine import ChatRequest, Engine, EngineStatus, Generation, ModelInfo, TextDelta
 from mtplx_server.testing import serving
@@ -56,7 +56,7 @@ def test_streamed_over_http_against_the_engine(engine: Engine, compare: Compare)
             return speed(times)
 
         def alone() -> float:
-            request = chat(PROMPTS[1], depth=1, tokens=TOKENS)
+            request = chat(PROMPTS[1], Way(None, copy=True), tokens=TOKENS)
             return speed(
                 [time.perf_counter() for e in engine.submit(request) if isinstance(e, TextDelta)]
             )
