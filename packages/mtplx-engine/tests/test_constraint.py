@@ -254,6 +254,43 @@ def test_an_end_token_is_never_part_of_a_text(subject: Subject) -> None:
         constraint.advance(subject.end)
 
 
+TAGS = ("<|endoftext|>", "<|im_end|>", "<|im_start|>", "<think>", "a<think>b</think>")
+
+
+@pytest.mark.parametrize("text", TAGS)
+def test_the_text_of_a_special_token_is_spelled(subject: Subject, text: str) -> None:
+    for grammar in (
+        JsonSchema({"const": text}),
+        JsonSchema({"enum": [f"{text}a", f"{text}b"]}),
+        JsonSchema({"const": {text: 1}}),
+        Regex(re.escape(text)),
+        Lark(f'start: "{text}" // {text}'),
+    ):
+        constraint = subject.factory.make(grammar)
+        drawn: list[int] = []
+        while not constraint.allowed()[subject.end] and len(drawn) < 200:
+            drawn.append(int(np.argmax(constraint.allowed())))
+            constraint.advance(drawn[-1])
+        assert not set(drawn) & set(subject.tokenizer.all_special_ids)
+        assert text in subject.tokenizer.decode(drawn)
+
+
+def test_a_tag_in_a_lark_grammar_is_its_token(subject: Subject) -> None:
+    start = subject.tokenizer.convert_tokens_to_ids("<|im_start|>")
+    constraint = subject.factory.make(Lark('start: "a" <|im_start|> "b"'))
+    for token in (*subject.ids("a"), start, *subject.ids("b")):
+        assert np.flatnonzero(constraint.allowed()).tolist() == [token]
+        constraint.advance(token)
+    with pytest.raises(InvalidRequest, match=r"unknown special token: .<nope>"):
+        subject.factory.make(Lark("start: <nope>"))
+
+
+def test_half_a_surrogate_pair_is_refused(subject: Subject) -> None:
+    for grammar in (Regex("\ud800"), Lark('start: "\ud800"'), JsonSchema({"const": "\ud800"})):
+        with pytest.raises(InvalidRequest):
+            subject.factory.make(grammar)
+
+
 def test_any_json_object(subject: Subject) -> None:
     for text in ['{"a": [1, 2.5e3, null], "b": {"c": "\\n \u00e9"}}', '{\n  "x": true\n}', "{}"]:
         constraint = subject.factory.make(JsonObject())

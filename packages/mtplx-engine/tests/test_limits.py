@@ -13,6 +13,7 @@ from mtplx_engine import (
 )
 
 END = 257  # <|im_end|> of the tiny models
+VOCABULARY = 260
 EAGER = {END: 100.0}  # a model that would end at once
 
 
@@ -59,6 +60,22 @@ class TestEnds:
         assert tokens(result) == [120]
         assert result.text == ""
         assert result.finished.reason == "stop"
+
+
+def test_where_every_token_ends_the_answer_the_first_one_does(qwen_engine: Engine) -> None:
+    limits = Limits(8, min_tokens=4, stop_token_ids=tuple(range(VOCABULARY)))
+    for depth in (0, 2):
+        assert tokens(run(qwen_engine, limits, depth=depth, bias={120: 100.0})) == [120]
+
+
+@pytest.mark.parametrize("window", [2**31, 2**63, 10**30])
+def test_a_window_that_no_text_outgrows_is_none(qwen_engine: Engine, window: int) -> None:
+    said = []
+    for penalty_window in (None, window):
+        sampling = Sampling(temperature=0.0, presence_penalty=1.5, penalty_window=penalty_window)
+        request = ChatRequest(RawText("abc"), sampling, Limits(20), 1, logprobs=0)
+        said.append(tokens(qwen_engine.submit(request).result()))
+    assert said[0] == said[1]
 
 
 @pytest.mark.parametrize(

@@ -1,5 +1,6 @@
 """Training a head, telling a person how far it has come."""
 
+import shlex
 from pathlib import Path
 
 from rich.console import Console
@@ -101,9 +102,10 @@ def _how_to_use(located: Located, head: Path) -> list[str]:
             f"{embedded.NAME} always drafts with the head that comes along. To try this one, copy",
             f"{located.folder} without mtplx.json and put the file in the copy as {place.name}.",
         ]
+    run = shlex.join(["mtplx", "run", "--model", str(located.folder), "--stats", "Hello"])
     if head.resolve() == place.resolve():
-        return [f"It lies where it is found: mtplx run --model {located.folder} --stats 'Hello'"]
+        return [f"It lies where it is found: {run}"]
     return [
-        f"To use it: cp {head} {place}",
-        f"Then:      mtplx run --model {located.folder} --stats 'Hello'",
+        f"To use it: {shlex.join(['cp', str(head), str(place)])}",
+        f"Then:      {run}",
     ]

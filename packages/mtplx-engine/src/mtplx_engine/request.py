@@ -121,7 +121,7 @@ class Sampling:
     seed: int | None = None
 
     def __post_init__(self) -> None:
-        _in_range("repetition_penalty", self.repetition_penalty, 0.0, 10.0, open_low=True)
+        _in_range("repetition_penalty", self.repetition_penalty, 0.001, 10.0, open_low=False)
         _in_range("presence_penalty", self.presence_penalty, -2.0, 2.0, open_low=False)
         _in_range("frequency_penalty", self.frequency_penalty, -2.0, 2.0, open_low=False)
         _in_range("top_n_sigma", self.top_n_sigma, 0.0, 100.0, open_low=False)
@@ -146,7 +146,7 @@ class Limits:
         max_tokens: At most so many tokens; None means up to the context window. 0 reads the
             prompt only, which makes sense with `prompt_logprobs`.
         min_tokens: No end token and no token of `stop_token_ids` is drawn before so many others,
-            unless the grammar allows nothing else.
+            unless there is nothing else to draw.
         stop: Generation ends as soon as one of these strings is complete; it is not part of the
             answer.
         stop_token_ids: Tokens that end the answer like the model's own end tokens.

@@ -191,8 +191,8 @@ def test_it_starts_from_the_head_that_is_there(headed: Located, plan: Plan, tmp_
     best = max(point.measured.overlap[0] for point in before)
     assert kept.first.overlap[0] == pytest.approx(best, abs=2e-3)
     assert again.first.overlap[0] == pytest.approx(before[0].measured.overlap[0], abs=2e-3)
-    assert len(RunFolder(plan.run_dir).read_vocab() or []) == 40
-    assert RunFolder(fresh_plan.run_dir).read_vocab() is None  # 8192 are more than it has
+    assert len(RunFolder(plan.run_dir).read_vocab(10**6) or []) == 40
+    assert RunFolder(fresh_plan.run_dir).read_vocab(10**6) is None  # 8192 are more than it has
     loaded = parameters(headed, kept.path)
     for name, value in parameters(headed, headed.head).items():
         np.testing.assert_allclose(loaded[name], value, rtol=1e-3, atol=1e-3)

@@ -84,7 +84,9 @@ def train(
     learning_rate: Annotated[
         float, typer.Option(min=0.0, help="The largest; it falls as a cosine.")
     ] = 5e-4,
-    seed: Annotated[int, typer.Option(min=0, help="Of text, order and fresh weights.")] = 0,
+    seed: Annotated[
+        int, typer.Option(min=0, max=2**63, help="Of text, order and fresh weights.")
+    ] = 0,
     fresh: Annotated[
         bool, typer.Option("--fresh", help="Leave a head that the model has aside.")
     ] = False,
@@ -106,7 +108,7 @@ def train(
     from mtplx_cli.forging import forge_and_report  # noqa: PLC0415
     from mtplx_engine.forge.plan import Plan, Recipe  # noqa: PLC0415
 
-    home = run_dir or Path("forge-" + Path(model).name)
+    home = run_dir or Path("forge-" + Path(model).resolve().name)
     plan = Plan(
         run_dir=home,
         out=out or home,

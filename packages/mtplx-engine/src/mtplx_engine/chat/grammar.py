@@ -6,6 +6,7 @@ would write them. So a forced stretch is a run of single choices, and the model 
 """
 
 import json
+import re
 from collections.abc import Collection
 from copy import copy
 from typing import Any
@@ -21,6 +22,14 @@ from mtplx_engine.errors import InvalidRequest
 # Room for ten levels of four spaces. Without a bound, a model may write white space for ever.
 _WHITE_SPACE = r"[ \n\r\t]{1,40}"
 _PARAM = "grammar"
+_MARK = "\U0010ffff"  # not a character, so no text has it
+_TAG = re.compile(r"<[^<>\s]+>")
+_LARK_PARTS = re.compile(
+    r'"(?:\\.|[^"\\])*"'  # a text,
+    r"|//[^\n]*"  # a comment,
+    r"|/(?:\\.|[^/\\\n])+/"  # a pattern: in these a tag is text
+    r"|(?P<tag><[^<>\s\[\]]+>)"
+)
 
 
 class Grammars:
@@ -49,14 +58,19 @@ class Grammars:
             backend = copy(tokenizer.backend_tokenizer)
             backend.no_padding()
             backend.no_truncation()
-            self._tokenizer = LLTokenizer(backend.to_str(), eos_token=self._ends.tolist())
+            described = _hide_added(backend.to_str())
+            self._tokenizer = LLTokenizer(described, eos_token=self._ends.tolist())
         except (AttributeError, ValueError) as error:
             message = f"This model's tokenizer cannot follow a grammar: {_reason(error)}"
             raise InvalidRequest(message, _PARAM) from error
 
     def make(self, grammar: Grammar) -> Constraint:
         """See `constraint.ConstraintFactory.make`."""
-        kind, source = _compile(grammar)
+        try:
+            kind, source = _compile(grammar)
+        except UnicodeEncodeError:
+            message = "The grammar holds half of a surrogate pair, which is not a character."
+            raise InvalidRequest(message, _PARAM) from None
         # Verbose errors quote the whole grammar and the parser's tables.
         limits = LLParserLimits(verbose_errors=False)
         matcher = LLMatcher(self._tokenizer, source, log_level=0, limits=limits)
@@ -66,6 +80,32 @@ class Grammars:
         constraint = _Matcher(matcher, self._tokenizer.vocab_size, self._size, self._ends)
         constraint.allowed()  # builds the lexer here rather than while the model waits
         return constraint
+
+
+def _hide_added(described: str) -> str:
+    """Rename tags like `<think>` in a tokenizer's JSON, so that their text is spelled as text.
+
+    Otherwise `"<think>"` in a schema would be written as that very token, which llguidance then
+    refuses inside a text: there would be no way on.
+    """
+    content: dict[str, Any] = json.loads(described)
+    vocabulary = content.get("model", {}).get("vocab")
+    for token in content.get("added_tokens", ()):
+        plain = token["content"]
+        if token.get("special") or _TAG.fullmatch(plain):
+            token["content"] = hidden = _hidden(plain)
+            if isinstance(vocabulary, dict) and plain in vocabulary:
+                vocabulary[hidden] = vocabulary.pop(plain)
+    return json.dumps(content, ensure_ascii=False)
+
+
+def _hidden(tag: str) -> str:
+    return tag[:1] + _MARK + tag[1:]
+
+
+def _name_tags(lark: str) -> str:
+    """Call tags in a Lark grammar, where they stand for their tokens, by their hidden names."""
+    return _LARK_PARTS.sub(lambda part: _hidden(part[0]) if part["tag"] else part[0], lark)
 
 
 def _compile(grammar: Grammar) -> tuple[str, str]:
@@ -78,7 +118,7 @@ def _compile(grammar: Grammar) -> tuple[str, str]:
         case Regex(pattern):
             return "regular expression", LLMatcher.grammar_from_regex(pattern)
         case Lark(text):
-            return "Lark grammar", LLMatcher.grammar_from_lark(text)
+            return "Lark grammar", LLMatcher.grammar_from_lark(_name_tags(text))
 
 
 def _json_grammar(schema: Any) -> str:
@@ -95,7 +135,8 @@ def _reason(error: object) -> str:
     """The line that says what is wrong; the others quote the source, wrapped and with carets."""
     lines = [line.strip() for line in str(error).splitlines()] or [""]
     marker = "error: "
-    return next((line[len(marker) :] for line in lines if line.startswith(marker)), lines[0])
+    reason = next((line[len(marker) :] for line in lines if line.startswith(marker)), lines[0])
+    return reason.replace(_MARK, "").replace(r"\u{10ffff}", "")
 
 
 class _Matcher:

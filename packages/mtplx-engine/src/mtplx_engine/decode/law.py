@@ -78,6 +78,8 @@ class Law:
         self._ends_from = ends_from if end_tokens else 0
         self._inner = np.ones(vocabulary.size, dtype=np.bool_)  # what does not end the answer
         self._inner[[token for token in end_tokens if token < vocabulary.size]] = False
+        if not self._inner.any():  # nothing else could be drawn
+            self._ends_from = 0
         self._spared = mx.array(~self._inner)
 
     def allow(self, position: int, allowed: NDArray[np.bool_]) -> NDArray[np.bool_]:

@@ -1,10 +1,12 @@
 """The learning curve: a CSV file with one row per measurement."""
 
 import csv
+import io
 from collections.abc import Sequence
 from pathlib import Path
 
 from mtplx_engine.errors import ModelError
+from mtplx_engine.forge.pack import replace_text
 from mtplx_engine.forge.plan import MEASURED_DEPTHS, Measured, Point
 
 _DEPTHS = range(1, MEASURED_DEPTHS + 1)
@@ -20,20 +22,21 @@ _COLUMNS = (
 
 def write_curve(path: Path, points: Sequence[Point]) -> None:
     """Write all points."""
-    with path.open("w", newline="", encoding="utf-8") as file:
-        writer = csv.writer(file, lineterminator="\n")
-        writer.writerow(_COLUMNS)
-        for point in points:
-            measured = (*point.measured.overlap, *point.measured.agreement)
-            writer.writerow(
-                [
-                    point.step,
-                    point.tokens,
-                    f"{point.seconds:.1f}",
-                    f"{point.loss:.4f}",
-                    *(f"{value:.4f}" for value in measured),
-                ]
-            )
+    file = io.StringIO()
+    writer = csv.writer(file, lineterminator="\n")
+    writer.writerow(_COLUMNS)
+    for point in points:
+        measured = (*point.measured.overlap, *point.measured.agreement)
+        writer.writerow(
+            [
+                point.step,
+                point.tokens,
+                f"{point.seconds:.1f}",
+                f"{point.loss:.4f}",
+                *(f"{value:.4f}" for value in measured),
+            ]
+        )
+    replace_text(path, file.getvalue())
 
 
 def read_curve(path: Path) -> list[Point]:

@@ -1,7 +1,7 @@
 """What the trunk says at every position of the text: computed once, kept on disk.
 
 Repeating the trunk's pass at every step would cost more than training the head, and a few hundred
-thousand hidden states do not fit in memory beside a large model. A position takes 4 H + 12 bytes.
+thousand hidden states do not fit in memory beside a large model. A position takes 4 H + 16 bytes.
 """
 
 import os
@@ -28,6 +28,7 @@ class LawFile:
 
         hidden    (H,) the trunk's hidden state
         centre    (H,) sum over the draft vocabulary of p_v E_v, E the rows of the output head
+        token     the token that was read there, by which a changed text is noticed
         log_norm  the logarithm of p's normaliser
         mass      what p gives to the draft vocabulary
         top       the most probable token
@@ -40,6 +41,7 @@ class LawFile:
             [
                 ("hidden", "<f2", (width,)),
                 ("centre", "<f2", (width,)),
+                ("token", "<i4"),
                 ("log_norm", "<f4"),
                 ("mass", "<f4"),
                 ("top", "<i4"),
@@ -49,15 +51,14 @@ class LawFile:
         self._starts = [0, *np.cumsum(lengths, dtype=np.int64).tolist()]
 
     def complete(self, head: Head, on_piece: Callable[[int, int], None]) -> None:
-        """Add what is missing.
+        """Add what is missing, from the first sequence on that is not the one it was computed of.
 
         Args:
             head: Gives the trunk and the draft vocabulary.
             on_piece: Called with positions done and positions in all.
         """
         size = self.record.itemsize
-        there = self._path.stat().st_size // size if self._path.is_file() else 0
-        done = sum(1 for end in self._starts[1:] if end <= there)
+        done = self._done()
         with self._path.open("ab") as file:
             # A killed process may have left half a sequence.
             file.truncate(self._starts[done] * size)
@@ -66,6 +67,16 @@ class LawFile:
                 on_piece(self._starts[index + 1], self._starts[-1])
             file.flush()
             os.fsync(file.fileno())
+
+    def _done(self) -> int:
+        """Sequences, from the first, whose records are there and theirs."""
+        there = self._path.stat().st_size // self.record.itemsize if self._path.is_file() else 0
+        for index, piece in enumerate(self.pieces):
+            if self._starts[index + 1] > there:
+                return index
+            if self.read(index)["token"].tolist() != list(piece.ids):
+                return index
+        return len(self.pieces)
 
     def read(self, index: int) -> Records:
         """(S,) records of a sequence."""
@@ -86,6 +97,7 @@ class LawFile:
         columns: dict[str, Any] = {
             "hidden": hidden.astype(mx.float16),
             "centre": centre.astype(mx.float16),
+            "token": mx.array(piece.ids, dtype=mx.int32),
             "log_norm": log_norm,
             "mass": mx.sum(drafted, axis=-1),
             "top": mx.argmax(logits, axis=-1).astype(mx.int32),

@@ -11,6 +11,8 @@ from mlx.utils import tree_flatten
 
 from mtplx_engine.errors import ModelError
 from mtplx_engine.families.head import Head
+from mtplx_engine.models.config import one_line
+from mtplx_engine.models.head_files import read_header
 
 DEFAULT_NAME = "mtp.safetensors"
 
@@ -19,15 +21,25 @@ def head_path(out: Path) -> Path:
     """The file that `out` means: itself, or `mtp.safetensors` in the folder that it is.
 
     Raises:
-        ModelError: It cannot be written there.
+        ModelError: It cannot be written there, or something else lies there.
     """
     path = out / DEFAULT_NAME if out.is_dir() or out.suffix != ".safetensors" else out
+    if path.is_file() and not _is_head(path):
+        raise ModelError(f"{path} would be overwritten and is no MTP head; choose another name.")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryFile(dir=path.parent):
             return path
     except OSError as error:
         raise ModelError(f"{path} cannot be written: {error.strerror}.") from error
+
+
+def _is_head(path: Path) -> bool:
+    """Whether a file holds a head and nothing more: all of it lies beside the head's `fc`."""
+    names = read_header(path).tensors.keys() - {"draft_vocab"}
+    return any(name.removeprefix("mtp.").startswith("fc.") for name in names) and not any(
+        "embed_tokens" in name or "lm_head" in name for name in names
+    )
 
 
 def write_head(head: Head, path: Path) -> None:
@@ -52,12 +64,31 @@ def replace_safetensors(path: Path, weights: dict[str, mx.array], metadata: dict
     # MLX insists on the suffix.
     staging = path.with_name(f".{path.stem}-{os.getpid()}.safetensors")
     try:
-        mx.save_safetensors(str(staging), weights, metadata=metadata)
+        _save(staging, path, weights, metadata)
         with staging.open("rb") as file:
             os.fsync(file.fileno())
         staging.replace(path)
     finally:
         staging.unlink(missing_ok=True)
+
+
+def replace_text(path: Path, text: str) -> None:
+    """Write a text file, which is either the old one or the whole new one."""
+    staging = path.with_name(f".{path.name}-{os.getpid()}")
+    try:
+        staging.write_text(text, encoding="utf-8")
+        staging.replace(path)
+    finally:
+        staging.unlink(missing_ok=True)
+
+
+def _save(
+    staging: Path, path: Path, weights: dict[str, mx.array], metadata: dict[str, str]
+) -> None:
+    try:
+        mx.save_safetensors(str(staging), weights, metadata=metadata)
+    except RuntimeError as error:  # MLX's word for a full disk and all else
+        raise ModelError(f"{path} cannot be written: {one_line(error)}.") from error
 
 
 def replace_file(source: Path, target: Path) -> None:
@@ -66,5 +97,7 @@ def replace_file(source: Path, target: Path) -> None:
     try:
         shutil.copyfile(source, staging)
         staging.replace(target)
+    except OSError as error:
+        raise ModelError(f"{target} cannot be written: {error.strerror}.") from error
     finally:
         staging.unlink(missing_ok=True)

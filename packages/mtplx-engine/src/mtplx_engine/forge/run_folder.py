@@ -1,11 +1,15 @@
 """The folder that a run keeps its state in, so that it can be stopped and go on."""
 
+import fcntl
 import json
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from mtplx_engine.errors import ModelError
+from mtplx_engine.forge.pack import replace_text
 from mtplx_engine.models.config import read_json
 
 
@@ -66,7 +70,7 @@ class RunFolder:
             if stated.exists() and not resume:
                 raise ModelError(f"{self.path} holds a run already, and it was not to be resumed.")
             if not stated.exists():
-                stated.write_text(json.dumps(settings, indent=2) + "\n", encoding="utf-8")
+                replace_text(stated, json.dumps(settings, indent=2) + "\n")
         except OSError as error:
             raise ModelError(f"{self.path} cannot be used: {error.strerror}.") from error
         before = read_json(stated)
@@ -77,15 +81,35 @@ class RunFolder:
                     " Take another run folder, or delete this one."
                 )
 
-    def read_vocab(self) -> list[int] | None:
-        """The draft vocabulary that was chosen; None for all tokens.
+    @contextmanager
+    def alone(self) -> Iterator[None]:
+        """Keep other runs out, and clear away what a killed one left half-written.
+
+        Raises:
+            ModelError: Another run is at work in the folder.
+        """
+        with (self.path / "lock").open("w") as lock:
+            try:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except OSError as error:
+                raise ModelError(f"Another run is at work in {self.path}.") from error
+            for half in self.path.glob(".*-[0-9]*"):
+                half.unlink(missing_ok=True)
+            yield
+
+    def read_vocab(self, size: int) -> list[int] | None:
+        """The draft vocabulary that was chosen, of a model's `size` tokens; None for all.
 
         Raises:
             ModelError: The file is damaged.
         """
-        ids = read_json(self.vocab).get("ids")
-        return None if ids is None else [int(token) for token in ids]
+        ids = read_json(self.vocab).get("ids", [])
+        if ids is None:
+            return None
+        if not ids or any(type(token) is not int or not 0 <= token < size for token in ids):
+            raise ModelError(f"{self.vocab} is damaged; delete {self.path}.")
+        return list(ids)
 
     def write_vocab(self, ids: list[int] | None) -> None:
         """Keep the draft vocabulary."""
-        self.vocab.write_text(json.dumps({"ids": ids}), encoding="utf-8")
+        replace_text(self.vocab, json.dumps({"ids": ids}))

@@ -12,6 +12,7 @@ from mtplx_engine.families.head import Head
 from mtplx_engine.forge.curve import read_curve, write_curve
 from mtplx_engine.forge.draft_vocab import coverage, frequent_tokens
 from mtplx_engine.forge.evaluate import measure
+from mtplx_engine.forge.fingerprint import fingerprint
 from mtplx_engine.forge.laws import LawFile
 from mtplx_engine.forge.pack import head_path, replace_file, write_head
 from mtplx_engine.forge.plan import Forged, ForgeProgress, Measured, OnForgeProgress, Plan, Point
@@ -66,12 +67,18 @@ class _Run:
         folder.claim(
             {
                 "model": self._located.id,
+                "weights": fingerprint(self._located.folder),
                 "draft_vocab": plan.draft_vocab,
                 "fresh": plan.fresh,
                 "longest": plan.longest,
             },
             resume=plan.resume,
         )
+        with folder.alone():
+            return self._work(trunk, start)
+
+    def _work(self, trunk: Trunk, start: Start) -> Forged:
+        plan = self._plan
         pieces = self._text(trunk)
         learnt, kept = held_out(pieces, HELD_OUT)
         head = self._head(start, [pieces[index] for index in learnt])
@@ -101,7 +108,7 @@ class _Run:
         folder = self._folder
         if not folder.vocab.exists():
             folder.write_vocab(_vocab(self._plan.draft_vocab, start, learnt))
-        ids = folder.read_vocab()
+        ids = folder.read_vocab(start.vocabulary)
         size = "all" if ids is None else f"{len(ids):,}"
         share = f"{coverage(learnt, ids):.1%} of the text's"
         self._report(ForgeProgress("load", f"drafting over {size} tokens, {share}"))
@@ -123,6 +130,8 @@ class _Run:
         if folder.checkpoint.exists():
             trainer.restore(folder.checkpoint)
             curve = [p for p in read_curve(folder.curve) if p.step <= trainer.progress.step]
+            if not curve:
+                raise ModelError(f"{folder.curve} lacks what was measured; delete {folder.path}.")
         if not curve:
             curve = self._measure(trainer, measured, curve)
         while trainer.spent < 1.0:

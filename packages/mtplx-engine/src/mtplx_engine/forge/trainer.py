@@ -12,6 +12,7 @@ from mtplx_engine.backend import mx, nn, read_float
 import mlx.optimizers as optim
 from mlx.utils import tree_flatten, tree_unflatten
 
+from mtplx_engine.errors import ModelError
 from mtplx_engine.families.head import Head
 from mtplx_engine.forge.batches import epoch, read_batch
 from mtplx_engine.forge.distil import distillation_loss
@@ -111,18 +112,26 @@ class Trainer:
         )
 
     def restore(self, path: Path) -> None:
-        """Go on from a checkpoint."""
-        loaded = mx.load(str(path), return_metadata=True)
-        arrays, metadata = cast("tuple[dict[str, mx.array], dict[str, str]]", loaded)
-        head = _below("head.", arrays)
-        self.head.module.load_weights(list(head.items()), strict=True)
-        self._optimizer.state = tree_unflatten(list(_below("optimizer.", arrays).items()))
-        self.progress = Progress(
-            int(metadata["step"]),
-            int(metadata["tokens"]),
-            float(metadata["seconds"]),
-            float(metadata["loss"]),
-        )
+        """Go on from a checkpoint.
+
+        Raises:
+            ModelError: It is damaged, or of another head.
+        """
+        try:
+            loaded = mx.load(str(path), return_metadata=True)
+            arrays, metadata = cast("tuple[dict[str, mx.array], dict[str, str]]", loaded)
+            head = _below("head.", arrays)
+            self.head.module.load_weights(list(head.items()), strict=True)
+            self._optimizer.state = tree_unflatten(list(_below("optimizer.", arrays).items()))
+            self.progress = Progress(
+                int(metadata["step"]),
+                int(metadata["tokens"]),
+                float(metadata["seconds"]),
+                float(metadata["loss"]),
+            )
+        except (RuntimeError, ValueError, KeyError) as error:
+            text = f"{path} is damaged, or of another head; delete {path.parent}."
+            raise ModelError(text) from error
 
 
 def _below(prefix: str, arrays: dict[str, mx.array]) -> dict[str, mx.array]:

@@ -189,8 +189,12 @@ class Preparer:
             repetition_penalty=self._resolve(sampling, "repetition_penalty"),
             presence_penalty=self._resolve(sampling, "presence_penalty"),
             frequency_penalty=self._resolve(sampling, "frequency_penalty"),
-            penalty_window=sampling.penalty_window,
+            penalty_window=self._window(sampling.penalty_window),
         )
+
+    def _window(self, asked: int | None) -> int | None:
+        """A window that no text outgrows is none."""
+        return None if asked is None or asked >= self.info.context_length else asked
 
     def _constraints(self, request: ChatRequest, choices: int) -> tuple[Constraint, ...]:
         if request.grammar is None:
