@@ -13,8 +13,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from mlx_lm.utils import load_tokenizer
+from tokenizers import Tokenizer
+from tokenizers.models import BPE, Unigram, WordLevel
 
-from mtplx_engine.chat.grammar import Grammars
+from mtplx_engine.chat.grammar import Grammars, _hide_added
 from mtplx_engine.constraint import (
     Constraint,
     ConstraintFactory,
@@ -283,6 +285,24 @@ def test_a_tag_in_a_lark_grammar_is_its_token(subject: Subject) -> None:
         constraint.advance(token)
     with pytest.raises(InvalidRequest, match=r"unknown special token: .<nope>"):
         subject.factory.make(Lark("start: <nope>"))
+
+
+def test_hidden_tags_keep_their_ids_in_tokenizers_of_every_kind() -> None:
+    words = {"<unk>": 0, "<s>": 1, "a": 2, "b": 3}
+    for model in (
+        BPE(words, [], unk_token="<unk>"),
+        WordLevel(words, unk_token="<unk>"),
+        Unigram([(word, -1.0) for word in words], unk_id=0),
+    ):
+        plain = Tokenizer(model)
+        plain.add_special_tokens(["<s>", "<unk>"])
+        plain.add_tokens(["<think>"])
+        hidden = Tokenizer.from_str(_hide_added(plain.to_str()))
+        for text, token in plain.get_vocab().items():
+            name = hidden.id_to_token(token)
+            assert name.replace("\U0010ffff", "") == text
+            assert (name == text) == (text in "ab")
+        assert hidden.encode("z").ids == plain.encode("z").ids
 
 
 def test_half_a_surrogate_pair_is_refused(subject: Subject) -> None:

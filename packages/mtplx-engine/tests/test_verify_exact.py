@@ -6,12 +6,13 @@ The law of the first k + 1 tokens must be that of plain decoding.
 """
 
 import itertools
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
 from mtplx_engine.backend import mx
 
 import numpy as np
 import pytest
+from enumeration import patterns
 
 from mtplx_engine.decode.law import Vocabulary
 from mtplx_engine.decode.sampling import Sampler
@@ -69,21 +70,6 @@ def extend(joint: Joint, p: Law, prefix: Context, weight: float, length: int) ->
         extend(joint, p, (*prefix, token), weight * p(prefix)[token], length)
 
 
-def patterns(drafts: Context, p: Law, q_rows: np.ndarray) -> Iterator[tuple[list[float], float]]:
-    """Uniforms and weight of every pattern of acceptance: j accepted, then one rejected."""
-    thresholds = [
-        min(1.0, p(drafts[:i])[token] / q_rows[i][token]) for i, token in enumerate(drafts)
-    ]
-    for accepted in range(len(drafts) + 1):
-        weight = float(np.prod(thresholds[:accepted]))
-        uniforms = [t / 2 for t in thresholds]
-        if accepted < len(drafts):
-            weight *= 1.0 - thresholds[accepted]
-            uniforms[accepted] = (1.0 + thresholds[accepted]) / 2
-        if weight > 0.0:
-            yield uniforms, weight
-
-
 def speculative(
     p: Law,
     q: Law,
@@ -102,7 +88,10 @@ def speculative(
         if chance == 0.0:
             continue
         p_rows = mx.array(np.stack([p(drafts[:i]) for i in range(depth + 1)]), dtype=mx.float64)
-        for uniforms, weight in patterns(drafts, p, proposal):
+        thresholds = [
+            min(1.0, p(drafts[:i])[token] / proposal[i][token]) for i, token in enumerate(drafts)
+        ]
+        for uniforms, weight in patterns(thresholds):
             u = mx.array(uniforms, dtype=mx.float64)
             accepted = count(mx.array(drafts), p_rows, q_rows, u)
             law = np.array(correct(p_rows, q_rows, accepted))

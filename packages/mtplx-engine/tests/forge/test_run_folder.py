@@ -38,6 +38,14 @@ def test_what_is_no_head_is_not_overwritten(llama: Located, plan: Plan) -> None:
     assert weights.read_bytes() == before
 
 
+def test_a_shard_with_a_head_in_it_is_no_head(llama: Located, plan: Plan, tmp_path: Path) -> None:
+    shard = tmp_path / "model-00002-of-00002.safetensors"
+    weights = {"mtp.fc.weight": mx.zeros((2, 4)), "model.layers.3.mlp.weight": mx.zeros((2, 2))}
+    mx.save_safetensors(str(shard), weights)
+    with pytest.raises(ModelError, match="no MTP head"):
+        forge_head(llama, replace(plan, out=shard), quietly)
+
+
 def test_a_head_may_be_overwritten(llama: Located, plan: Plan) -> None:
     head = forge_head(llama, plan, quietly).path
     assert forge_head(llama, replace(plan, out=head), quietly).path == head

@@ -272,9 +272,8 @@ def _at(case: Case, law: NDArray[np.float64], token: int) -> float:
     return float(law[ids.index(token)]) if token in ids else 0.0
 
 
-def patterns(block: Block) -> Iterator[tuple[list[float], float]]:
+def patterns(thresholds: Sequence[float]) -> Iterator[tuple[list[float], float]]:
     """Uniforms and weight of every pattern of acceptance: j accepted, then one rejected."""
-    thresholds = [min(1.0, block.p[i][t] / block.q[i][t]) for i, t in enumerate(block.drafts)]
     for accepted in range(len(thresholds) + 1):
         weight = float(np.prod(thresholds[:accepted]))
         uniforms = [t / 2 for t in thresholds]
@@ -301,7 +300,10 @@ def speculative(
             continue
         seen.add(round_.drafts)
         p, q = double(round_.p), double(round_.q)
-        for uniforms, weight in patterns(round_):
+        thresholds = [
+            min(1.0, round_.p[i][t] / round_.q[i][t]) for i, t in enumerate(round_.drafts)
+        ]
+        for uniforms, weight in patterns(thresholds):
             accepted, law = 0, round_.p[0]
             if round_.drafts:
                 u = mx.array(uniforms, dtype=mx.float64)

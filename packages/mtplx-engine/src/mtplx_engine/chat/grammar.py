@@ -89,13 +89,18 @@ def _hide_added(described: str) -> str:
     refuses inside a text: there would be no way on.
     """
     content: dict[str, Any] = json.loads(described)
-    vocabulary = content.get("model", {}).get("vocab")
+    names: dict[str, str] = {}
     for token in content.get("added_tokens", ()):
         plain = token["content"]
         if token.get("special") or _TAG.fullmatch(plain):
-            token["content"] = hidden = _hidden(plain)
-            if isinstance(vocabulary, dict) and plain in vocabulary:
-                vocabulary[hidden] = vocabulary.pop(plain)
+            token["content"] = names[plain] = _hidden(plain)
+    model = content["model"]
+    if isinstance(model["vocab"], dict):
+        model["vocab"] = {names.get(text, text): i for text, i in model["vocab"].items()}
+    else:  # Unigram: pairs of a text and its score
+        model["vocab"] = [[names.get(text, text), score] for text, score in model["vocab"]]
+    if model.get("unk_token") in names:
+        model["unk_token"] = names[model["unk_token"]]
     return json.dumps(content, ensure_ascii=False)
 
 

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from mtplx_engine.errors import ModelError
-from mtplx_engine.forge.pack import replace_text
 from mtplx_engine.forge.plan import MEASURED_DEPTHS, Measured, Point
+from mtplx_engine.forge.replacing import replacing
 
 _DEPTHS = range(1, MEASURED_DEPTHS + 1)
 _COLUMNS = (
@@ -36,7 +36,8 @@ def write_curve(path: Path, points: Sequence[Point]) -> None:
                 *(f"{value:.4f}" for value in measured),
             ]
         )
-    replace_text(path, file.getvalue())
+    with replacing(path) as staging:
+        staging.write_text(file.getvalue(), encoding="utf-8")
 
 
 def read_curve(path: Path) -> list[Point]:

@@ -1,7 +1,5 @@
 """The head file: float16 safetensors under the names that loading accepts."""
 
-import os
-import shutil
 import tempfile
 from pathlib import Path
 
@@ -11,8 +9,8 @@ from mlx.utils import tree_flatten
 
 from mtplx_engine.errors import ModelError
 from mtplx_engine.families.head import Head
-from mtplx_engine.models.config import one_line
-from mtplx_engine.models.head_files import read_header
+from mtplx_engine.forge.replacing import replacing
+from mtplx_engine.models.head_files import is_head
 
 DEFAULT_NAME = "mtp.safetensors"
 
@@ -24,7 +22,7 @@ def head_path(out: Path) -> Path:
         ModelError: It cannot be written there, or something else lies there.
     """
     path = out / DEFAULT_NAME if out.is_dir() or out.suffix != ".safetensors" else out
-    if path.is_file() and not _is_head(path):
+    if path.is_file() and not is_head(path):
         raise ModelError(f"{path} would be overwritten and is no MTP head; choose another name.")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -32,14 +30,6 @@ def head_path(out: Path) -> Path:
             return path
     except OSError as error:
         raise ModelError(f"{path} cannot be written: {error.strerror}.") from error
-
-
-def _is_head(path: Path) -> bool:
-    """Whether a file holds a head and nothing more: all of it lies beside the head's `fc`."""
-    names = read_header(path).tensors.keys() - {"draft_vocab"}
-    return any(name.removeprefix("mtp.").startswith("fc.") for name in names) and not any(
-        "embed_tokens" in name or "lm_head" in name for name in names
-    )
 
 
 def write_head(head: Head, path: Path) -> None:
@@ -60,44 +50,6 @@ def flat_parameters(head: Head) -> dict[str, mx.array]:
 
 
 def replace_safetensors(path: Path, weights: dict[str, mx.array], metadata: dict[str, str]) -> None:
-    """Write a safetensors file beside its place, through to the disk, and rename it."""
-    # MLX insists on the suffix.
-    staging = path.with_name(f".{path.stem}-{os.getpid()}.safetensors")
-    try:
-        _save(staging, path, weights, metadata)
-        with staging.open("rb") as file:
-            os.fsync(file.fileno())
-        staging.replace(path)
-    finally:
-        staging.unlink(missing_ok=True)
-
-
-def replace_text(path: Path, text: str) -> None:
-    """Write a text file, which is either the old one or the whole new one."""
-    staging = path.with_name(f".{path.name}-{os.getpid()}")
-    try:
-        staging.write_text(text, encoding="utf-8")
-        staging.replace(path)
-    finally:
-        staging.unlink(missing_ok=True)
-
-
-def _save(
-    staging: Path, path: Path, weights: dict[str, mx.array], metadata: dict[str, str]
-) -> None:
-    try:
+    """Write a safetensors file, which is either the old one or the whole new one."""
+    with replacing(path) as staging:
         mx.save_safetensors(str(staging), weights, metadata=metadata)
-    except RuntimeError as error:  # MLX's word for a full disk and all else
-        raise ModelError(f"{path} cannot be written: {one_line(error)}.") from error
-
-
-def replace_file(source: Path, target: Path) -> None:
-    """Copy a file over another one, which is either the old one or the whole new one."""
-    staging = target.with_name(f".{target.name}-{os.getpid()}")
-    try:
-        shutil.copyfile(source, staging)
-        staging.replace(target)
-    except OSError as error:
-        raise ModelError(f"{target} cannot be written: {error.strerror}.") from error
-    finally:
-        staging.unlink(missing_ok=True)

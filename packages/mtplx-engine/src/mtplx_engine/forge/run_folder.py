@@ -1,6 +1,5 @@
 """The folder that a run keeps its state in, so that it can be stopped and go on."""
 
-import fcntl
 import json
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -9,7 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from mtplx_engine.errors import ModelError
-from mtplx_engine.forge.pack import replace_text
+from mtplx_engine.forge.replacing import replacing
+from mtplx_engine.models.atomic_folder import exclusive_lock
 from mtplx_engine.models.config import read_json
 
 
@@ -70,7 +70,7 @@ class RunFolder:
             if stated.exists() and not resume:
                 raise ModelError(f"{self.path} holds a run already, and it was not to be resumed.")
             if not stated.exists():
-                replace_text(stated, json.dumps(settings, indent=2) + "\n")
+                _write_json(stated, settings)
         except OSError as error:
             raise ModelError(f"{self.path} cannot be used: {error.strerror}.") from error
         before = read_json(stated)
@@ -88,11 +88,11 @@ class RunFolder:
         Raises:
             ModelError: Another run is at work in the folder.
         """
-        with (self.path / "lock").open("w") as lock:
-            try:
-                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except OSError as error:
-                raise ModelError(f"Another run is at work in {self.path}.") from error
+
+        def refuse() -> None:
+            raise ModelError(f"Another run is at work in {self.path}.")
+
+        with exclusive_lock(self.path / "lock", on_wait=refuse):
             for half in self.path.glob(".*-[0-9]*"):
                 half.unlink(missing_ok=True)
             yield
@@ -112,4 +112,9 @@ class RunFolder:
 
     def write_vocab(self, ids: list[int] | None) -> None:
         """Keep the draft vocabulary."""
-        replace_text(self.vocab, json.dumps({"ids": ids}))
+        _write_json(self.vocab, {"ids": ids})
+
+
+def _write_json(path: Path, content: dict[str, Any]) -> None:
+    with replacing(path) as staging:
+        staging.write_text(json.dumps(content) + "\n", encoding="utf-8")

@@ -1,6 +1,7 @@
 """The whole run: text, the trunk's laws, training, the head file. Goes on where it was stopped."""
 
 import math
+import shutil
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -14,9 +15,10 @@ from mtplx_engine.forge.draft_vocab import coverage, frequent_tokens
 from mtplx_engine.forge.evaluate import measure
 from mtplx_engine.forge.fingerprint import fingerprint
 from mtplx_engine.forge.laws import LawFile
-from mtplx_engine.forge.pack import head_path, replace_file, write_head
+from mtplx_engine.forge.pack import head_path, write_head
 from mtplx_engine.forge.plan import Forged, ForgeProgress, Measured, OnForgeProgress, Plan, Point
 from mtplx_engine.forge.prompts import default_prompts, read_prompts
+from mtplx_engine.forge.replacing import replacing
 from mtplx_engine.forge.run_folder import RunFolder
 from mtplx_engine.forge.start import Start, starting_head
 from mtplx_engine.forge.text import Piece, held_out, read_pieces
@@ -138,9 +140,13 @@ class _Run:
             legs = math.floor(trainer.spent * _MEASUREMENTS) + 1
             trainer.run(legs / _MEASUREMENTS, self._after_step)
             curve = self._measure(trainer, measured, curve)
-        replace_file(folder.best, self._out)
+        self._hand_out()
         best = max(curve, key=_merit)
         return Forged(self._out, curve[0].measured, best.measured, trainer.progress.step)
+
+    def _hand_out(self) -> None:
+        with replacing(self._out) as staging:
+            shutil.copyfile(self._folder.best, staging)
 
     def _after_step(self, progress: Progress) -> None:
         total = self._plan.recipe.seconds
@@ -158,7 +164,7 @@ class _Run:
         point = Point(progress.step, progress.tokens, progress.seconds, progress.loss, result)
         if _merit(point) > max(map(_merit, curve), default=-1.0):
             write_head(trainer.head, folder.best)
-            replace_file(folder.best, self._out)
+            self._hand_out()
         curve = [*curve, point]
         write_curve(folder.curve, curve)
         trainer.save(folder.checkpoint)

@@ -53,6 +53,7 @@ class Trainer:
             weight_decay=recipe.weight_decay,
         )
         self._optimizer.init(head.module.trainable_parameters())
+        self._batches: list[list[int]] = []  # of the present epoch
         self._per_epoch = math.ceil(len(learnt) / recipe.batch)
         self._loss = nn.value_and_grad(head.module, self._of_batch)
 
@@ -73,8 +74,11 @@ class Trainer:
         recipe, progress = self._recipe, self.progress
         began = time.monotonic()
         number, at = divmod(progress.step, self._per_epoch)
-        order = epoch(self._laws, self._learnt, recipe.batch, seed=recipe.seed, number=number)
-        batch = read_batch(self._laws, order[at])
+        if at == 0 or not self._batches:
+            self._batches = epoch(
+                self._laws, self._learnt, recipe.batch, seed=recipe.seed, number=number
+            )
+        batch = read_batch(self._laws, self._batches[at])
         self._optimizer.learning_rate = self._rate()
         loss, gradient = self._loss(batch)
         gradient, _ = optim.clip_grad_norm(gradient, recipe.clip)
@@ -82,7 +86,7 @@ class Trainer:
         mx.eval(loss, self.head.module.parameters(), self._optimizer.state)
         progress.loss = read_float(loss)
         progress.step += 1
-        progress.tokens += sum(len(self._laws.pieces[index].ids) for index in order[at])
+        progress.tokens += sum(len(self._laws.pieces[index].ids) for index in self._batches[at])
         progress.seconds += time.monotonic() - began
 
     def _of_batch(self, batch: Any) -> mx.array:

@@ -35,7 +35,7 @@ def ensure_folder(
     if is_current(target):
         return
     target.parent.mkdir(parents=True, exist_ok=True)
-    with _lock(target.parent / f".{target.name}.lock", on_wait):
+    with exclusive_lock(target.parent / f".{target.name}.lock", on_wait):
         _remove_leftovers(target)
         if is_current(target):
             return
@@ -50,8 +50,11 @@ def ensure_folder(
 
 
 @contextmanager
-def _lock(path: Path, on_wait: Callable[[], None]) -> Iterator[None]:
-    """Hold an exclusive lock. The file stays: removing it would let two holders in."""
+def exclusive_lock(path: Path, on_wait: Callable[[], None]) -> Iterator[None]:
+    """Hold an exclusive lock. The file stays: removing it would let two holders in.
+
+    `on_wait` is called when another process holds it; unless it raises, this one waits.
+    """
     with path.open("ab") as file:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)

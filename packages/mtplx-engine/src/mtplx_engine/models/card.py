@@ -79,7 +79,7 @@ def _read_card(folder: Path, head: Path | None) -> ModelCard:
     config = read_json(folder / "config.json")
     text = config.get("text_config") or config
     model_type = str(config.get("model_type", "unknown"))
-    files = _weight_files(folder)
+    files = weight_files(folder)
     tensors = _trunk_tensors(files)
     head_files = find_head(folder, head)
     if not any((folder / name).is_file() for name in _TOKENIZERS):
@@ -104,7 +104,7 @@ def _read_card(folder: Path, head: Path | None) -> ModelCard:
     )
 
 
-def _weight_files(folder: Path) -> list[Path]:
+def weight_files(folder: Path) -> list[Path]:
     """The files that mlx-lm loads."""
     files = sorted(folder.glob("model*.safetensors"))
     if not files:

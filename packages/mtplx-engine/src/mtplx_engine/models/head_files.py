@@ -8,8 +8,9 @@ from typing import Any
 
 from mtplx_engine.errors import ModelInvalid
 
-_SIDECARS = ("mtp.safetensors", "mtp/weights.safetensors", "model-mtp.safetensors")
+SIDECARS = ("mtp.safetensors", "mtp/weights.safetensors", "model-mtp.safetensors")
 _PREFIXES = ("mtp.", "language_model.mtp.", "model.mtp.", "model.language_model.mtp.")
+_TRUNK = ("model.", "language_model.", "lm_head.", "embed_tokens.")
 _MAX_HEADER_BYTES = 100_000_000  # the limit of the safetensors format
 
 
@@ -94,7 +95,7 @@ def find_head(folder: Path, sidecar: Path | None = None) -> HeadFiles | None:
     Raises:
         ModelInvalid: A file that should hold it cannot be read, or holds no head.
     """
-    candidates = [sidecar] if sidecar else [folder / name for name in _SIDECARS]
+    candidates = [sidecar] if sidecar else [folder / name for name in SIDECARS]
     for path in candidates:
         if path.is_file():
             found = _in_files([path], f"sidecar {path.name}", bare_names=True)
@@ -103,6 +104,16 @@ def find_head(folder: Path, sidecar: Path | None = None) -> HeadFiles | None:
             return found
     shards = sorted(folder.glob("model*.safetensors"))
     return _in_files(shards, "the model's own shards", bare_names=False)
+
+
+def is_head(path: Path) -> bool:
+    """Whether a file holds a head and nothing of a trunk.
+
+    Raises:
+        ModelInvalid: It is not a readable safetensors file.
+    """
+    found = _in_files([path], path.name, bare_names=True)
+    return found is not None and not any(name.startswith(_TRUNK) for name in found.tensors)
 
 
 def _in_files(paths: list[Path], source: str, *, bare_names: bool) -> HeadFiles | None:
