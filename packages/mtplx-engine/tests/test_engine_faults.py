@@ -153,6 +153,19 @@ def test_a_model_that_is_not_there_is_an_error_and_leaves_no_thread(tmp_path: Pa
     assert threading.active_count() == before
 
 
+def test_a_start_that_fails_once_the_model_is_loaded_leaves_no_thread(
+    qwen_folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(**_: object) -> None:
+        raise EngineError("not today")
+
+    monkeypatch.setattr("mtplx_engine.runtime.prepare.Preparer", refuse)
+    before = threading.active_count()
+    with pytest.raises(EngineError, match="not today"):
+        Engine.open(EngineOptions(model=str(qwen_folder)))
+    assert threading.active_count() == before
+
+
 @pytest.mark.parametrize("name", ["chat_template", "tokenize", "tools", "messages", "max_length"])
 def test_a_request_cannot_replace_the_template(qwen_engine: Engine, name: str) -> None:
     conversation = Conversation((Message("user", "x"),), {name: "{{ 1 / 0 }}"})

@@ -13,7 +13,7 @@ from mlx_lm.models.gated_delta import gated_delta_ops
 
 from mtplx_engine.cache.rollback import roll_back
 from mtplx_engine.cache.tape import Tape
-from mtplx_engine.decode.planner import LONGEST_COPY
+from mtplx_engine.decode.planner import MOST_DRAFTS
 from mtplx_engine.families import gated_delta, qwen3_5, qwen3_next
 from mtplx_engine.families.base import Family, TrunkParts
 from mtplx_engine.families.gated_delta import MOST_LOOPED, chunked_gated_delta, use_chunked
@@ -238,7 +238,7 @@ def first_layers(folder: Path, family: TinyFamily) -> tuple[nn.Module, nn.Module
     return stock, ours
 
 
-@pytest.mark.parametrize("length", [1, 2, 9, LONGEST_COPY + 1, MOST_LOOPED])
+@pytest.mark.parametrize("length", [1, 2, 9, MOST_DRAFTS + 1, MOST_LOOPED])
 def test_short_passes_are_mlx_lms_bit_for_bit(
     folder: Path, family: TinyFamily, length: int, chunked_lengths: list[int]
 ) -> None:
@@ -250,7 +250,16 @@ def test_short_passes_are_mlx_lms_bit_for_bit(
 
 def test_no_verify_pass_is_read_in_chunks() -> None:
     deepest = max(family.max_depth for family in FAMILIES.values())
-    assert max(deepest, LONGEST_COPY) + 1 <= MOST_LOOPED
+    assert deepest <= MOST_DRAFTS
+    assert MOST_DRAFTS + 1 <= MOST_LOOPED
+
+
+def test_chunks_are_asked_for_before_the_tape(folder: Path, family: TinyFamily) -> None:
+    parts = take_apart(folder, family)
+    Tape(parts.recurrent)
+    for layer in parts.recurrent.values():
+        with pytest.raises(AssertionError, match="replaced before"):
+            use_chunked(layer)
 
 
 def test_padding_is_left_to_mlx_lm(

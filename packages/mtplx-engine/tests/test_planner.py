@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from mtplx_engine.decode.copying import Copy
 from mtplx_engine.decode.experience import Experience, Rate, RoundCosts
-from mtplx_engine.decode.planner import LONGEST_COPY, Plan, Planner
+from mtplx_engine.decode.planner import MOST_DRAFTS, Plan, Planner
 
 DEEPEST = 8
 ROUNDS = 2000
@@ -69,7 +69,7 @@ class Simulation:
     ) -> None:
         for index in range(rounds):
             plan = planner.plan(100, copy)
-            chances = [copies] * plan.drafts if plan.copied else rates
+            chances = [copies] * plan.drafts if plan.given else rates
             accepted = 0
             while accepted < plan.drafts and self.random.random() < chances[accepted]:
                 accepted += 1
@@ -198,8 +198,8 @@ def test_a_fixed_depth_stays(depth: int) -> None:
     assert simulation.plans == {("mtp", depth): 300}
 
 
-LONG = Copy(tuple(range(LONGEST_COPY)), 30)
-SHORT = Copy(tuple(range(LONGEST_COPY)), 3)
+LONG = Copy(tuple(range(MOST_DRAFTS)), 30)
+SHORT = Copy(tuple(range(MOST_DRAFTS)), 3)
 
 
 @pytest.mark.parametrize("copy", [LONG, SHORT])
@@ -210,7 +210,7 @@ def test_copies_are_taken_while_they_pay(depths: range, copy: Copy) -> None:
     simulation.run(planner, [0.5] * DEEPEST, 400, copy=copy, copies=0.95)
     taken = sum(count for (lane, _), count in simulation.plans.items() if lane == "copy")
     assert taken > 300
-    widths = (2, 4, 8, LONGEST_COPY)
+    widths = (2, 4, 8, MOST_DRAFTS)
     best = max(expected([0.95] * n, n) / (1.0 + 0.05 * n) for n in widths) / (1.0 + JITTER / 2)
     assert simulation.speed > 0.9 * best
 
@@ -253,8 +253,8 @@ def test_it_never_plans_more_than_there_is_room_for(
         plan = planner.plan(most, LONG if copyable else None)
         assert 0 <= plan.drafts <= most
         assert plan.lane == "copy" or plan.drafts <= depths[-1]
-        assert len(plan.copied) == (plan.drafts if plan.lane == "copy" else 0)
-        assert plan.copied == LONG.tokens[: len(plan.copied)]
+        assert len(plan.given) == (plan.drafts if plan.lane == "copy" else 0)
+        assert plan.given == LONG.tokens[: len(plan.given)]
         experience.costs.add(seconds, plan.lane, plan.drafts)
         planner.observe(plan, min(accepted, plan.drafts))
         assert planner.depth in depths

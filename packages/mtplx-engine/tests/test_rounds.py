@@ -16,7 +16,7 @@ from mtplx_engine.decode.planner import Planner
 from mtplx_engine.decode.rules import RuleName, make_rule
 from mtplx_engine.decode.sampling import Sampler
 from mtplx_engine.decode.sequence import Prefill, SequenceState
-from mtplx_engine.decode.speculative import Lanes, SpeculativeDecoder
+from mtplx_engine.decode.speculative import Drafting, SpeculativeDecoder
 from mtplx_engine.models.load import load
 from mtplx_engine.models.loaded import LoadedModel
 from mtplx_engine.models.locate import Located
@@ -56,8 +56,8 @@ def decoder(
     vocabulary = Vocabulary(model.vocabulary, model.head.vocab)
     law = Law(sampler, Noise(seed), vocabulary)
     experience = Experience(model.info.max_depth)
-    lanes = Lanes(Planner(experience, range(depth, depth + 1)), experience.costs)
-    return SpeculativeDecoder(model, make_rule(rule, law), law, sequence, lanes)
+    drafting = Drafting(Planner(experience, range(depth, depth + 1)), experience.costs)
+    return SpeculativeDecoder(model, make_rule(rule, law), law, sequence, drafting)
 
 
 @pytest.mark.parametrize("rule", ["greedy", "coupled", "rejection"])
@@ -88,9 +88,11 @@ def check_head(sequence: SequenceState, fresh: SequenceState, *, pending: int) -
         np.testing.assert_array_equal(
             np.array(mine[..., : ours.offset, :]), np.array(fresh_one[..., : ours.offset, :])
         )
-    assert sequence.hidden is not None
-    assert fresh.hidden is not None
-    np.testing.assert_array_equal(np.array(sequence.hidden[:, -1:]), np.array(fresh.hidden))
+    assert sequence.pending.hidden is not None
+    assert fresh.pending.hidden is not None
+    np.testing.assert_array_equal(
+        np.array(sequence.pending.hidden[:, -1:]), np.array(fresh.pending.hidden)
+    )
 
 
 def test_the_comparison_can_fail(model: LoadedModel) -> None:

@@ -7,8 +7,9 @@ recurrent state is the recurrence run again over the first `keep` positions from
 the pass: the same kernel on the same numbers, so the result is bit for bit that of a pass over
 those positions alone. (Gated Delta Networks, arXiv 2412.06464.)
 
-mlx-lm is not patched. Each recurrent layer gets a class of its own, see `replace_update`, in which
-`gated_delta_update` records its arguments.
+mlx-lm's modules and classes stay as they are. But the `__class__` of each recurrent layer, and of
+its convolution, is set to a class of its own. In the layer's, `gated_delta_update` records its
+arguments, see `replace_update`; in the convolution's, `__call__` does.
 """
 
 from collections.abc import Iterator
@@ -20,7 +21,7 @@ from mtplx_engine.backend import mx, nn
 
 from mlx_lm.models.cache import ArraysCache
 
-from mtplx_engine.families.gated_delta import Update, replace_update
+from mtplx_engine.families.gated_delta import Update, current_update, replace_update
 
 
 @dataclass(slots=True)
@@ -75,7 +76,12 @@ class LayerTape:
 
 
 class Tape:
-    """Records the recurrent layers of one trunk during a pass of more than one position."""
+    """Records the recurrent layers of one trunk during a pass of more than one position.
+
+    Args:
+        layers: By their index in the cache list. `use_chunked` comes before this, where it is
+            wanted: what it adds must be inside of what is recorded.
+    """
 
     def __init__(self, layers: dict[int, nn.Module]) -> None:
         self._layers = {index: _attach(layer) for index, layer in layers.items()}
@@ -94,8 +100,7 @@ class Tape:
 
 
 def _attach(layer: nn.Module) -> LayerTape:
-    update: Update = type(layer).__call__.__globals__["gated_delta_update"]
-    tape = LayerTape(layer.conv_kernel_size, update)
+    tape = LayerTape(layer.conv_kernel_size, current_update(layer))
     _record_convolution(layer, tape)
     _record_recurrence(layer, tape)
     return tape

@@ -7,17 +7,20 @@ never modelled, except between two widths that were.
 
 import time
 from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Literal
 
-Lane = Literal["mtp", "copy"]
+# Where drafts come from: the head, earlier text, or a grammar that leaves no choice.
+Lane = Literal["mtp", "copy", "forced"]
 
 _TIME_MEMORY = 0.15  # weight of a new measurement
 _OUTLIER = 3.0  # a round that was so much slower than usual was disturbed
 # The first round of a width may include compiling its kernels.
 _LEAST_ROUNDS = 2
 # Until it is measured, each further row is taken to cost so much of a plain step; drafting more.
-_ROW_COST: dict[Lane, float] = {"mtp": 0.12, "copy": 0.07}
+_ROW_COST: dict[Lane, float] = {"mtp": 0.12, "copy": 0.07, "forced": 0.07}
 _RATE_MEMORY = 0.97  # an observation counts half after some twenty more
 _BELIEF = 1.0  # how many observations a belief is worth
 
@@ -62,20 +65,35 @@ class RoundCosts:
         self._seconds: dict[tuple[Lane, int], float] = {}
         self._rounds: Counter[tuple[Lane, int]] = Counter()
         self._last_landing = 0.0
+        self._last_disturbance = 0.0
 
     def begin(self) -> float:
         """Now, for `end`."""
         return time.perf_counter()
 
     def end(self, began: float, lane: Lane, drafts: int) -> None:
-        """Count a round that has just been waited for.
+        """Count a round that has just been waited for, unless it was disturbed.
 
         The device works through rounds in the order they were launched. One that was launched
         while another was running began when that one landed.
         """
         now = time.perf_counter()
-        self.add(now - max(began, self._last_landing), lane, drafts)
+        if began > self._last_disturbance:
+            self.add(now - max(began, self._last_landing), lane, drafts)
         self._last_landing = now
+
+    @contextmanager
+    def turn(self) -> Iterator[None]:
+        """One turn of anything that the device works for goes inside.
+
+        A round is launched in one turn of its answer and waited for in the next. Where others have
+        turns in between in which no round lands, they did something else, such as reading a
+        prompt, and how long the rounds in flight took cannot be told.
+        """
+        began, landing = time.perf_counter(), self._last_landing
+        yield
+        if self._last_landing == landing:
+            self._last_disturbance = began
 
     def add(self, seconds: float, lane: Lane, drafts: int) -> None:
         """Count one measurement."""

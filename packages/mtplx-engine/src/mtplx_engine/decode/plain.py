@@ -68,8 +68,8 @@ class PlainDecoder:
         self._flight = None
         if more:
             self._sequence.length += 1
-            reading = self._model.read(landing[None, :1], self._sequence.caches)
-            self._launch(reading.logits[-1])
+            step = self._model.read(landing[None, :1], self._sequence.caches)
+            self._launch(step.logits[-1])
         token, ok = read_ints(landing)
         check_finite(ok, position)
         return Drawn([token], scores.read(1) if scores else [])

@@ -23,8 +23,11 @@ _COPY_CHANCE = {True: 0.85, False: 0.5}  # the same of a copied one, after a lon
 _LONGEST_SURVEY = 8  # rounds of an answer that may go into measuring costs
 _HINT = 8.0  # observations that other answers' experience is worth
 _LONG_MATCH = 8
-_COPY_WIDTHS = (2, 4, 8, 16)
-LONGEST_COPY = _COPY_WIDTHS[-1]
+# No round drafts more tokens, whether the head's, copied or forced by a grammar. So the widest
+# verify pass has one position more; `families/gated_delta.py` and `runtime/memory_cost.py` rely on
+# that.
+MOST_DRAFTS = 16
+_COPY_WIDTHS = (2, 4, 8, MOST_DRAFTS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,13 +37,13 @@ class Plan:
     Attributes:
         lane: From where.
         drafts: How many tokens.
-        copied: These, when they are copied.
-        matched: How many tokens before them recurred.
+        given: These, where they are known beforehand: copied or forced.
+        matched: How many tokens before copied ones recurred.
     """
 
     lane: Lane
     drafts: int
-    copied: tuple[int, ...] = ()
+    given: tuple[int, ...] = ()
     matched: int = 0
 
 
@@ -102,6 +105,8 @@ class Planner:
 
     def observe(self, plan: Plan, accepted: int) -> None:
         """Learn from a round that was carried out as planned."""
+        if plan.lane == "forced":  # it was not chosen and could not fail
+            return
         judged = min(accepted + 1, plan.drafts)
         if plan.lane == "copy":
             rate = self._copies[plan.matched >= _LONG_MATCH]

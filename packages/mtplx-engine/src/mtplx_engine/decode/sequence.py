@@ -2,6 +2,7 @@
 
 import copy
 from collections.abc import Sequence
+from dataclasses import dataclass, field
 from typing import Any, Self
 
 from mtplx_engine.backend import mx
@@ -14,34 +15,57 @@ from mtplx_engine.models.loaded import LoadedModel
 _SCORED_AT_ONCE = 64  # rows of logits; with 250k tokens a row is a megabyte
 
 
+@dataclass(slots=True)
+class PendingPairs:
+    """Pairs (hidden p, token p + 1) that the head has not read yet.
+
+    The state of a position is known before the token after it: one is added, then the other.
+
+    Attributes:
+        hidden: (1, r, H) states of the trunk; None when there is none.
+        tokens: The r ids that follow these positions.
+    """
+
+    hidden: mx.array | None = None
+    tokens: list[int] = field(default_factory=list)
+
+    def add_states(self, hidden: mx.array) -> None:
+        """Append (1, m, H) states of the latest positions."""
+        known = [hidden] if self.hidden is None else [self.hidden, hidden]
+        self.hidden = mx.concatenate(known, axis=1)
+
+    def take(self) -> tuple[mx.array, mx.array]:
+        """Remove all pairs: (1, r, H) states and (1, r) ids."""
+        hidden, tokens = self.hidden, self.tokens
+        assert hidden is not None
+        assert hidden.shape[1] == len(tokens)
+        self.hidden, self.tokens = None, []
+        return hidden, mx.array([tokens])
+
+
 class SequenceState:
     """Caches of one sequence.
 
     With n tokens read, the trunk's caches hold positions 0 .. n-1. When the sequence is to draft,
-    the head's cache holds the pairs (hidden p, token p + 1) for p < n - r, and `hidden` the
-    trunk's states of the last r positions, whose pairs wait to be read.
+    the head's cache holds the pairs (hidden p, token p + 1) for p < n - r, and `pending` those of
+    the last r positions.
 
     Attributes:
         caches: The trunk's, one per layer.
         head_cache: The head's; empty when this sequence does not draft.
-        hidden: (1, r, H) states that have no pair yet; None when there is none.
+        pending: What the head is to read next; empty when this sequence does not draft.
         length: n.
     """
 
     def __init__(self, model: LoadedModel, head: Head | None) -> None:
         self.caches = model.make_cache()
         self.head_cache: list[Any] = head.make_cache() if head else []
-        self.hidden: mx.array | None = None
+        self.pending = PendingPairs()
         self.length = 0
 
     def arrays(self) -> list[mx.array]:
         """Every array of the state, for `mx.eval`."""
         return cache_arrays(self.caches) + cache_arrays(self.head_cache)
-
-    def wait(self, hidden: mx.array) -> None:
-        """Keep (1, m, H) states of the latest positions until their pairs are read."""
-        waiting = [hidden] if self.hidden is None else [self.hidden, hidden]
-        self.hidden = mx.concatenate(waiting, axis=1)
 
     def fork(self) -> Self:
         """A sequence that goes on from here on its own."""
@@ -118,7 +142,7 @@ class Prefill:
         if self._head is not None and paired:
             self._head.read(hidden[:, :paired], following, self._sequence.head_cache)
         if self._head is not None and paired < block.shape[1]:
-            self._sequence.wait(hidden[:, paired:])
+            self._sequence.pending.add_states(hidden[:, paired:])
         self._score(lambda rows: unembed(hidden[0, rows]), following[0])
         return unembed(hidden[0, -1])
 

@@ -15,7 +15,7 @@ Steps 1 to 4 are one lazy graph with one synchronisation at its end. Only a gram
 masks are made on the host, so each draft is read before the next one is masked.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from mtplx_engine.backend import mx, read_ints
 
@@ -25,18 +25,18 @@ from mtplx_engine.decode.decoder import Drawn
 from mtplx_engine.decode.experience import RoundCosts
 from mtplx_engine.decode.law import Law
 from mtplx_engine.decode.masking import Masking
-from mtplx_engine.decode.planner import LONGEST_COPY, Plan, Planner
+from mtplx_engine.decode.planner import MOST_DRAFTS, Plan, Planner
 from mtplx_engine.decode.rules import Draft, Rule, Verdict, tokens_of
 from mtplx_engine.decode.sampling import check_finite, finite
 from mtplx_engine.decode.scores import LazyScores, score
 from mtplx_engine.decode.sequence import SequenceState
-from mtplx_engine.decode.tally import Tally
+from mtplx_engine.decode.tally import Mode, Tally
 from mtplx_engine.events import Speculation
-from mtplx_engine.models.loaded import LoadedModel, Reading
+from mtplx_engine.models.loaded import LoadedModel, TrunkPass
 
-# Pairs that wait for the head; more are read even though nothing is drafted, so that a draft after
-# a long stretch without one does not cost a prefill.
-_MOST_WAITING = 32
+# With so many pending, the head reads them even though it drafts nothing, so that a draft after a
+# long stretch without one does not cost a prefill.
+_MOST_PENDING = 32
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,27 +45,25 @@ class _Flight:
 
     Attributes:
         plan: What was drafted.
-        forced: Whether a grammar left no choice about the drafts.
         landing: Whether the logits are sound, how many drafts stood, the k + 1 tokens.
-        reading: The trunk's pass over k + 1 tokens.
+        verified: The trunk's pass over k + 1 tokens.
         scores: Of the tokens.
         began: When it was launched.
     """
 
     plan: Plan
-    forced: bool
     landing: mx.array
-    reading: Reading
+    verified: TrunkPass
     scores: LazyScores | None
     began: float
 
 
 @dataclass(frozen=True, slots=True)
-class Lanes:
-    """Where drafts come from, and what may be emitted.
+class Drafting:
+    """What the rounds of one answer are planned with.
 
     Attributes:
-        planner: Chooses for each round.
+        planner: Chooses what each round drafts, and learns from it.
         costs: Learns what a round took.
         copies: Earlier text that may recur; None: never copy.
         masking: The request's grammar; None: everything may be emitted.
@@ -85,7 +83,7 @@ class SpeculativeDecoder:
         rule: How drafts are judged.
         law: Of the answer.
         sequence: Where the prompt was read.
-        lanes: Where drafts come from.
+        drafting: What its rounds are planned with.
         top: How many likeliest tokens to list with each token's score; None: no scores.
     """
 
@@ -95,7 +93,7 @@ class SpeculativeDecoder:
         rule: Rule,
         law: Law,
         sequence: SequenceState,
-        lanes: Lanes,
+        drafting: Drafting,
         top: int | None = None,
     ) -> None:
         self._model = model
@@ -103,10 +101,9 @@ class SpeculativeDecoder:
         self._rule = rule
         self._law = law
         self._sequence = sequence
-        self._lanes = lanes
+        self._drafting = drafting
         self._top = top
         self._last = -1  # y
-        self._waiting: list[int] = []  # tokens whose pairs the head has not read; the last is y
         self._flight: _Flight | None = None
         self._tally = Tally()
 
@@ -118,8 +115,8 @@ class SpeculativeDecoder:
     def first(self, logits: mx.array, *, more: bool) -> Drawn:
         """See `Decoder.first`; nothing is prepared here for a token that may follow."""
         position = self._sequence.length
-        if self._lanes.masking is not None:
-            self._lanes.masking.begin(self._law, position)
+        if self._drafting.masking is not None:
+            self._drafting.masking.begin(self._law, position)
         token = self._rule.token(logits, position)[None]
         landing = mx.concatenate([token, finite(logits)[None].astype(token.dtype)])
         scores = None if self._top is None else score(logits[None], token, self._top)
@@ -141,50 +138,50 @@ class SpeculativeDecoder:
 
     def report(self) -> Speculation:
         """Statistics of the rounds so far."""
-        depth = self._lanes.planner.depth
-        return self._tally.report(self._rule.name, depth=depth, head=self._head is not None)
+        without_head: Mode = "plain" if self._drafting.copies is None else "copy"
+        mode = without_head if self._head is None else "mtp"
+        return self._tally.report(mode, self._rule.name, depth=self._drafting.planner.depth)
 
     def _launch(self, room: int) -> _Flight:
-        began = self._lanes.costs.begin()
+        began = self._drafting.costs.begin()
         position = self._sequence.length + 1
-        given, plan = self._given(room, position)
-        drafts = [Draft(mx.array(token)) for token in given]
-        if not given and plan.drafts:
+        plan = self._plan(room, position)
+        drafts = [Draft(mx.array(token)) for token in plan.given]
+        if plan.lane == "mtp" and plan.drafts:
             drafts = self._draft(plan.drafts, position)
-            plan = Plan(plan.lane, len(drafts))
-        elif len(self._waiting) >= _MOST_WAITING:
+            plan = replace(plan, drafts=len(drafts))
+        elif len(self._sequence.pending.tokens) >= _MOST_PENDING:
             self._commit()
         block = mx.stack([mx.array(self._last), *tokens_of(drafts)])[None]
-        reading = self._model.read(block, self._sequence.caches, recording=len(drafts) > 0)
-        verdict = self._judge(reading.logits, drafts, position)
+        verified = self._model.read(block, self._sequence.caches, recording=len(drafts) > 0)
+        verdict = self._judge(verified.logits, drafts, position)
         # Rows after a rejected draft are of no consequence, so they may hold anything.
         judged = mx.arange(len(drafts) + 1) <= verdict.accepted
-        ok = mx.all(finite(reading.logits) | ~judged)
+        ok = mx.all(finite(verified.logits) | ~judged)
         tokens = verdict.tokens.astype(mx.int32)
         header = [ok.astype(mx.int32), verdict.accepted.astype(mx.int32)]
         landing = mx.concatenate([mx.stack(header), tokens])
-        scores = None if self._top is None else score(reading.logits, tokens, self._top)
+        scores = None if self._top is None else score(verified.logits, tokens, self._top)
         # The head's cache too: pairs read without a draft would otherwise pile up as a graph.
         pairs = cache_arrays(self._sequence.head_cache)
         mx.async_eval(landing, *pairs, *(scores.arrays() if scores else ()))
-        forced = bool(given) and not plan.copied
-        return _Flight(plan, forced, landing, reading, scores, began)
+        return _Flight(plan, landing, verified, scores, began)
 
-    def _given(self, room: int, position: int) -> tuple[list[int], Plan]:
-        """Tokens that are drafted without the head, and the plan."""
-        masking, copies = self._lanes.masking, self._lanes.copies
+    def _plan(self, room: int, position: int) -> Plan:
+        """What the grammar forces, if anything; else the planner's choice, where allowed."""
+        masking, copies = self._drafting.masking, self._drafting.copies
         if masking is not None:
             masking.begin(self._law, position)
-            if forced := masking.force(room):
-                return forced, Plan("copy", len(forced))
-        copy = copies.propose(LONGEST_COPY) if copies else None
+            if forced := masking.force(min(room, MOST_DRAFTS)):
+                return Plan("forced", len(forced), tuple(forced))
+        copy = copies.propose(MOST_DRAFTS) if copies else None
         if copy is not None and masking is not None and not masking.allows(copy.tokens[0]):
             copy = None
-        plan = self._lanes.planner.plan(room, copy)
-        if plan.copied:
-            kept = list(plan.copied) if masking is None else masking.admit(plan.copied)
-            return kept, Plan("copy", len(kept), tuple(kept), plan.matched)
-        return [], plan
+        plan = self._drafting.planner.plan(room, copy)
+        if plan.given and masking is not None:
+            kept = masking.admit(plan.given)
+            return replace(plan, drafts=len(kept), given=tuple(kept))
+        return plan
 
     def _judge(self, logits: mx.array, drafts: list[Draft], position: int) -> Verdict:
         if drafts:
@@ -192,16 +189,14 @@ class SpeculativeDecoder:
         return Verdict(mx.array(0), self._rule.token(logits[0], position)[None])
 
     def _commit(self) -> mx.array:
-        """Let the head read the pairs that wait; return its last (1, 1, H) output."""
+        """Let the head read the pending pairs; return its last (1, 1, H) output."""
         assert self._head is not None
-        assert self._sequence.hidden is not None
-        hidden, following = self._sequence.hidden, mx.array([self._waiting])
-        self._sequence.hidden, self._waiting = None, []
+        hidden, following = self._sequence.pending.take()
         return self._head.read(hidden, following, self._sequence.head_cache)[:, -1:]
 
     def _draft(self, depth: int, position: int) -> list[Draft]:
         """Commit what is known, then guess; leaves only committed pairs in the head's cache."""
-        cache, masking = self._sequence.head_cache, self._lanes.masking
+        cache, masking = self._sequence.head_cache, self._drafting.masking
         state = self._commit()
         assert self._head is not None
         committed = cache[0].offset
@@ -220,20 +215,17 @@ class SpeculativeDecoder:
 
     def _land(self, flight: _Flight) -> Drawn:
         ok, accepted, *tokens = read_ints(flight.landing)
-        self._lanes.costs.end(flight.began, flight.plan.lane, flight.plan.drafts)
+        plan, verified = flight.plan, flight.verified
+        self._drafting.costs.end(flight.began, plan.lane, plan.drafts)
         position, fed, keep = self._sequence.length + 1, len(tokens), accepted + 1
         if fed > 1:
-            recording = flight.reading.recording
-            roll_back(self._sequence.caches, recording, fed=fed, keep=keep)
+            roll_back(self._sequence.caches, verified.recording, fed=fed, keep=keep)
         check_finite(ok, position)
-        if self._head is not None and flight.reading.hidden is not None:
-            self._sequence.wait(flight.reading.hidden[:, :keep])
+        if self._head is not None and verified.hidden is not None:
+            self._sequence.pending.add_states(verified.hidden[:, :keep])
         self._sequence.length += keep
-        if flight.forced:
-            self._tally.force(len(tokens) - 1)
-        else:
-            self._lanes.planner.observe(flight.plan, accepted)
-            self._tally.count(flight.plan, accepted)
+        self._drafting.planner.observe(plan, accepted)
+        self._tally.count(plan, accepted)
         self._emit(tokens[:keep], accepted=accepted)
         return Drawn(tokens[:keep], flight.scores.read(keep) if flight.scores else [])
 
@@ -241,9 +233,9 @@ class SpeculativeDecoder:
         """Tell everybody who follows the answer what joined it."""
         self._last = tokens[-1]
         if self._head is not None:
-            self._waiting += tokens
+            self._sequence.pending.tokens += tokens
         self._law.extend(mx.array(tokens))
-        if self._lanes.copies is not None:
-            self._lanes.copies.extend(tokens)
-        if self._lanes.masking is not None:
-            self._lanes.masking.settle(tokens, accepted)
+        if self._drafting.copies is not None:
+            self._drafting.copies.extend(tokens)
+        if self._drafting.masking is not None:
+            self._drafting.masking.settle(tokens, accepted)

@@ -1,8 +1,12 @@
 """Statistics of one answer's rounds."""
 
+from typing import Literal
+
 from mtplx_engine.decode.planner import Plan
 from mtplx_engine.decode.rules import RuleName
 from mtplx_engine.events import Speculation
+
+Mode = Literal["mtp", "copy", "plain"]
 
 
 class Tally:
@@ -23,28 +27,35 @@ class Tally:
     def count(self, plan: Plan, accepted: int) -> None:
         """Count a round whose first `accepted` drafts stood."""
         self.rounds += 1
-        if plan.copied:
-            self._copied += plan.drafts
-            self._copies_accepted += accepted
-            return
-        for index in range(min(accepted + 1, plan.drafts)):
+        match plan.lane:
+            case "mtp":
+                self._judge(plan.drafts, accepted)
+            case "copy":
+                self._copied += plan.drafts
+                self._copies_accepted += accepted
+            case "forced":
+                self._forced += plan.drafts
+
+    def _judge(self, drafts: int, accepted: int) -> None:
+        for index in range(min(accepted + 1, drafts)):
             if index == len(self._drafted):
                 self._drafted.append(0)
                 self._accepted.append(0)
             self._drafted[index] += 1
             self._accepted[index] += index < accepted
 
-    def force(self, count: int) -> None:
-        """Count a round of so many tokens that a grammar left no choice about."""
-        self.rounds += 1
-        self._forced += count
+    def report(self, mode: Mode, rule: RuleName, *, depth: int) -> Speculation:
+        """Everything so far.
 
-    def report(self, rule: RuleName, *, depth: int, head: bool) -> Speculation:
-        """Everything so far."""
+        Args:
+            mode: What could draft.
+            rule: What judged the drafts of `mode`; forced ones cannot fail.
+            depth: Tokens that the head drafts now.
+        """
         return Speculation(
-            "mtp" if head else "copy",
+            mode,
             depth,
-            rule,
+            None if mode == "plain" else rule,
             self.rounds,
             tuple(self._drafted),
             tuple(self._accepted),

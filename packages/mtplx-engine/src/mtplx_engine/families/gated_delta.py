@@ -5,8 +5,9 @@ token writes into the state solves a triangular system (the WY representation wi
 Gated Delta Networks, arXiv 2412.06464, section 3.3; DeltaNet, arXiv 2406.06484, section 3), so that
 a chunk is a few matrix products, and only whole chunks follow one another.
 
-mlx-lm is not patched. A layer that is to compute otherwise gets a class of its own whose `__call__`
-is mlx-lm's code over a copy of its globals with another `gated_delta_update`.
+mlx-lm's modules and classes stay as they are. But the `__class__` of a layer that is to compute
+otherwise is set to a class of its own: a subclass whose `__call__` is mlx-lm's code over a copy of
+its globals with another `gated_delta_update`.
 """
 
 import types
@@ -15,15 +16,22 @@ from typing import Any
 
 from mtplx_engine.backend import BLAS, mx, nn, on_cpu
 
-from mlx_lm.models.gated_delta import compute_g
+from mlx_lm.models.gated_delta import compute_g, gated_delta_update
 
 Update = Callable[..., tuple[mx.array, mx.array]]
 
 # Wider chunks mean fewer steps but more arithmetic; 32 is fastest for 16 heads of 128 and more.
 CHUNK = 32
-# Passes up to this many tokens stay with mlx-lm. No verify pass is wider; its roll-back runs the
-# recurrence again over fewer tokens and must arrive at the same bits.
+# Passes up to this many tokens stay with mlx-lm. No verify pass is wider, it has `MOST_DRAFTS` + 1
+# (`decode/planner.py`) at most: its roll-back runs the recurrence again over fewer tokens and must
+# arrive at the same bits.
 MOST_LOOPED = 24
+
+
+def current_update(layer: nn.Module) -> Update:
+    """The `gated_delta_update` that a recurrent layer calls now."""
+    update: Update = type(layer).__call__.__globals__["gated_delta_update"]
+    return update
 
 
 def replace_update(layer: nn.Module, replace: Callable[[Update], Update]) -> None:
@@ -35,8 +43,7 @@ def replace_update(layer: nn.Module, replace: Callable[[Update], Update]) -> Non
     """
     plain = type(layer)
     code = plain.__call__
-    update: Update = code.__globals__["gated_delta_update"]
-    own_globals = {**code.__globals__, "gated_delta_update": replace(update)}
+    own_globals = {**code.__globals__, "gated_delta_update": replace(current_update(layer))}
     call = types.FunctionType(
         code.__code__, own_globals, code.__name__, code.__defaults__, code.__closure__
     )
@@ -53,7 +60,11 @@ def chunks_pay() -> bool:
 
 
 def use_chunked(layer: nn.Module) -> None:
-    """Make a recurrent layer read long, unpadded passes in chunks and all others as before."""
+    """Make a recurrent layer read long, unpadded passes in chunks and all others as before.
+
+    Before a `Tape` is attached to the layer, never after: chunks would bypass its recorder.
+    """
+    assert current_update(layer) is gated_delta_update, "its update was replaced before"
     replace_update(layer, _chunked_if_long)
 
 

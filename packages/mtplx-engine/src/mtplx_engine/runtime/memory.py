@@ -92,10 +92,11 @@ def _host_bytes() -> int | None:
 class PeakMeter:
     """The most memory in use while one request had its turns.
 
-    Sessions share a thread and take turns, and MLX has one peak for all. So each turn is measured
-    by itself: `with meter: session.step()`. What the turns of others took for a moment does not
-    count; what they keep, their caches, and the weights do, for they are in use at that time. Work
-    must be complete when a turn ends, or its peak falls into the turn of another.
+    Requests share a thread and take turns, and MLX has one peak for all. So the work of each turn
+    is measured by itself: `with meter: ...`. What the turns of others took for a moment does not
+    count; what they keep, their caches, and the weights do, for they are in use at that time. A
+    round that was started ahead may work on in the turn of another and then counts there; it is
+    narrow, so that this is little beside the reading of a prompt.
     """
 
     def __init__(self) -> None:

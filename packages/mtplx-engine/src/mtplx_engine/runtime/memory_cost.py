@@ -24,7 +24,7 @@ class Estimate:
         answer_tokens: Tokens of all answers that are demanded up front.
         positions: Bytes of the attention caches.
         constant: Bytes of recurrent states and sliding windows.
-        working: Bytes for a moment, while a chunk of the prompt is read. Sessions take turns, so
+        working: Bytes for a moment, while a chunk of the prompt is read. Requests take turns, so
             all of them together need this once.
     """
 
@@ -54,8 +54,9 @@ class SequenceCost:
     step more. The working memory is an estimate:
     MLX's peak over short passes, taken to grow with the positions of a chunk and with the pairs of
     these and the positions that they may attend to. What does not grow, such as copies of recurrent
-    states, is counted as if it did, which errs on the safe side. A round of decoding has few
-    positions and takes less than reading the prompt.
+    states, is counted as if it did, which errs on the safe side. A round of decoding reads at most
+    `MOST_DRAFTS` (`decode/planner.py`) + 1 positions and is taken to need less than reading the
+    prompt. Its logits, a few rows as long as the vocabulary for each position, are not counted.
 
     Attributes:
         measured: Bytes per position, row and pair.

@@ -149,7 +149,8 @@ class Worker:
                 self._admit(shared, self._waiting[0])
                 self._waiting.popleft()
             if self._active:
-                self._turn()
+                with shared.experience.costs.turn():
+                    self._turn()
 
     def _drop_cancelled(self) -> None:
         """Free the places of requests whose owners left before their turn came."""
