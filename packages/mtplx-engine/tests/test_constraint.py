@@ -360,7 +360,7 @@ def test_a_long_walk(subject: Subject) -> None:
 def test_a_wrong_grammar_is_named(subject: Subject, grammar: Grammar, message: str) -> None:
     with pytest.raises(InvalidRequest, match=message) as raised:
         subject.factory.make(grammar)
-    assert raised.value.param == "grammar"
+    assert (raised.value.param or "").startswith("grammar")
     assert "\n" not in str(raised.value)
 
 

@@ -63,6 +63,7 @@ ASKED = {
     "stop tokens": Asked(limits=Limits(50, stop_token_ids=(101, 65, 200))),
     "regex": Asked({"presence_penalty": 0.5}, grammar=Regex("(one|two|[a-f]+, ){4,9}")),
     "schema": Asked(
+        {"logit_bias": {258: -100.0}},  # a model of noise that may think thinks for long
         grammar=JsonSchema(
             {
                 "type": "object",

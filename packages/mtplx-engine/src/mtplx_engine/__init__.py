@@ -12,6 +12,7 @@ Importing this package does not import MLX; `Engine.open` does.
 
 from mtplx_engine._version import __version__
 from mtplx_engine.constraint import Grammar, JsonObject, JsonSchema, Lark, Regex
+from mtplx_engine.conversation import Conversation, Message, Prompt, RawText, TokenIds
 from mtplx_engine.engine import Engine, EngineOptions
 from mtplx_engine.errors import (
     Cancelled,
@@ -27,6 +28,11 @@ from mtplx_engine.errors import (
     Overloaded,
 )
 from mtplx_engine.events import (
+    Call,
+    CallBroken,
+    CallDelta,
+    CallEnded,
+    CallStarted,
     ChatResult,
     Event,
     Finished,
@@ -44,19 +50,17 @@ from mtplx_engine.events import (
 )
 from mtplx_engine.info import EngineStatus, ModelInfo
 from mtplx_engine.interface import ChatEngine
-from mtplx_engine.request import (
-    ChatRequest,
-    Conversation,
-    Limits,
-    Message,
-    Prompt,
-    RawText,
-    Sampling,
-    TokenIds,
-)
+from mtplx_engine.request import ChatRequest, Limits, Sampling
 from mtplx_engine.runtime.generation import Generation, fold
+from mtplx_engine.tools import Calling, Tool, ToolCall
 
 __all__ = [
+    "Call",
+    "CallBroken",
+    "CallDelta",
+    "CallEnded",
+    "CallStarted",
+    "Calling",
     "Cancelled",
     "ChatEngine",
     "ChatRequest",
@@ -100,6 +104,8 @@ __all__ = [
     "Timings",
     "TokenIds",
     "TokensScored",
+    "Tool",
+    "ToolCall",
     "Usage",
     "__version__",
     "fold",

@@ -15,9 +15,15 @@ from numpy.typing import NDArray
 
 @dataclass(frozen=True, slots=True)
 class JsonSchema:
-    """The answer is JSON that this schema accepts."""
+    """The answer is JSON that this schema accepts.
+
+    Attributes:
+        schema: In JSON Schema.
+        where: What errors call it.
+    """
 
     schema: Mapping[str, Any]
+    where: str = "grammar"
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +45,20 @@ class Lark:
     grammar: str
 
 
-Grammar = JsonSchema | JsonObject | Regex | Lark
+@dataclass(frozen=True, slots=True)
+class Composed:
+    """Rules in Lark, whose rule `start` refers to further grammars as `@name`.
+
+    Attributes:
+        lark: As llguidance reads it: tokens are written by their ids, `<[7]>`.
+        parts: The further grammars, by name.
+    """
+
+    lark: str
+    parts: "Mapping[str, Grammar]"
+
+
+Grammar = JsonSchema | JsonObject | Regex | Lark | Composed
 
 
 class Constraint(Protocol):

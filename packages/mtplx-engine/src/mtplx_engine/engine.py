@@ -4,7 +4,7 @@ import atexit
 import functools
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, Self, TypeVar
@@ -97,6 +97,8 @@ class Engine:
             engine._start(on_progress or _ignore)
         except BaseException:
             engine._pool.shutdown(wait=False, cancel_futures=True)
+            if (worker := getattr(engine, "_worker", None)) is not None:  # else not come that far
+                worker.stop()
             raise
         return engine
 
@@ -125,6 +127,7 @@ class Engine:
         model = self._worker.start()
         self._preparer = Preparer(
             tokenizer=model.tokenizer,
+            template=model.template,
             info=model.info,
             defaults=model.defaults,
             acceptance=options.acceptance,
@@ -151,32 +154,40 @@ class Engine:
         return self.submit_choices(request, 1)[0]
 
     def submit_choices(self, request: ChatRequest, count: int) -> tuple[Generation, ...]:
-        """Queue a request for several answers, which share the reading of the prompt.
+        """Queue a request for several answers; see `submit_batch`."""
+        return self.submit_batch((request,), count)
 
-        Each answer has its own randomness; the first is that of `submit`. What is wrong with the
-        request itself is raised from the generations, since rendering and tokenising happen on
-        another thread.
+    def submit_batch(self, requests: Sequence[ChatRequest], choices: int) -> tuple[Generation, ...]:
+        """Queue some requests, all or none, for so many answers to each.
+
+        Answers to one request share the reading of its prompt. Each has its own randomness; the
+        first is that of `submit`. What is wrong with a request itself is raised from its
+        generations, since rendering and tokenising happen on another thread.
+
+        Returns:
+            The answers to the first request, then those to the second, and so on.
 
         Raises:
-            InvalidRequest: `count` is less than one.
+            InvalidRequest: There is nothing to generate.
             Overloaded: The queue is full.
             EngineFailed: The engine has stopped.
         """
-        if count < 1:
-            raise InvalidRequest(f"n must be 1 or more; got {count}.", "n")
-        seats = tuple(self._seat() for _ in range(count))
+        if choices < 1 or not requests:
+            raise InvalidRequest(f"n must be 1 or more; got {choices}.", "n")
+        seats = [tuple(self._seat() for _ in range(choices)) for _ in requests]
+        generations = tuple(seat.generation for each in seats for seat in each)
         with self._lock:
             if self._state != "ready":
                 raise EngineFailed(self._reason)
             limit = self._options.max_active + self._options.queue_limit
-            if len(self._running) + count > max(limit, count):
+            if len(self._running) + len(generations) > max(limit, len(generations)):
                 raise Overloaded(
                     f"{len(self._running)} requests are running or waiting, which is the limit."
                     " Try again in a moment."
                 )
-            generations = tuple(seat.generation for seat in seats)
             self._running.update(generations)
-            self._pool.submit(self._prepare, request, seats, time.perf_counter())
+            for request, each in zip(requests, seats, strict=True):
+                self._pool.submit(self._prepare, request, each, time.perf_counter())
         return generations
 
     def _seat(self) -> Seat:
@@ -199,7 +210,7 @@ class Engine:
             _fail(seats, failure)
         else:
             for seat in seats:
-                seat.mailbox.put(Opened(len(prepared.tokens), prepared.reasoning))
+                seat.mailbox.put(Opened(len(prepared.tokens), prepared.form, prepared.echo))
             self._worker.add(Job(prepared, seats, submitted))
 
     def _end(self, generation: Generation) -> None:

@@ -2,9 +2,10 @@
 
 The legal order, as a regular expression:
 
-    Started (PrefillProgress | PromptScored)* (ReasoningDelta | TextDelta | TokensScored)* Finished
+    Started (PrefillProgress | PromptScored)* (ReasoningDelta | TextDelta | TokensScored | call)*
+    Finished            where call = CallStarted CallDelta+ (CallEnded | CallBroken)
 
-`TokensScored` comes before the text of its tokens.
+`TokensScored` comes before the text of its tokens, also amid a call.
 
 A failure is not an event: it is raised from the iterator, so that nobody can overlook it.
 """
@@ -12,7 +13,7 @@ A failure is not an event: it is raised from the iterator, so that nobody can ov
 from dataclasses import dataclass
 from typing import Literal
 
-FinishReason = Literal["stop", "length"]
+FinishReason = Literal["stop", "length", "tool_calls"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,10 +75,24 @@ class Timings:
 
 
 @dataclass(frozen=True, slots=True)
+class Echo:
+    """The prompt, as text.
+
+    Attributes:
+        text: All of it.
+        tokens: What each of its tokens decodes to by itself.
+    """
+
+    text: str
+    tokens: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Started:
     """The prompt was rendered and fits; the count is final."""
 
     prompt_tokens: int
+    echo: Echo | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,16 +157,69 @@ class TextDelta:
 
 
 @dataclass(frozen=True, slots=True)
+class CallStarted:
+    """The model calls a function; calls of one answer are numbered from 0."""
+
+    index: int
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class CallDelta:
+    """More of the JSON text of a call's arguments; never empty."""
+
+    index: int
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class CallEnded:
+    """A call is complete: its arguments are the JSON text of an object."""
+
+    index: int
+
+
+@dataclass(frozen=True, slots=True)
+class CallBroken:
+    """A call stays incomplete: cut off, or not in the form that calls have.
+
+    Its arguments so far are not valid JSON, so nobody can take it for a call to run. Unless it was
+    cut by a limit, all of its text follows as `TextDelta`, as the model wrote it.
+    """
+
+    index: int
+
+
+@dataclass(frozen=True, slots=True)
+class CallReport:
+    """What became of an answer's calls.
+
+    Attributes:
+        dialect: How the model writes calls.
+        complete: Calls that can be run.
+        broken: Calls that stayed incomplete.
+        dropped: Calls after the first, where only one was wanted.
+    """
+
+    dialect: str
+    complete: int
+    broken: int
+    dropped: int
+
+
+@dataclass(frozen=True, slots=True)
 class Finished:
     """The end of a generation that did not fail.
 
     Attributes:
-        reason: `stop` at the model's end token or a stop string, `length` at a limit.
+        reason: `stop` at the model's end token or a stop string, `tool_calls` if it made a whole
+            call, `length` at a limit that left something unfinished.
         stop_sequence: The stop string that ended it, or None.
         usage: Token counts.
         speculation: Draft statistics.
         timings: Where the time went.
         peak_memory: Most bytes that MLX held during any step of this request.
+        calls: What became of calls; None where the answer could have none.
     """
 
     reason: FinishReason
@@ -160,11 +228,35 @@ class Finished:
     speculation: Speculation
     timings: Timings
     peak_memory: int = 0
+    calls: CallReport | None = None
 
 
+CallEvent = CallStarted | CallDelta | CallEnded | CallBroken
 Event = (
-    Started | PrefillProgress | PromptScored | ReasoningDelta | TextDelta | TokensScored | Finished
+    Started
+    | PrefillProgress
+    | PromptScored
+    | ReasoningDelta
+    | TextDelta
+    | TokensScored
+    | CallEvent
+    | Finished
 )
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """A call of an answer, folded.
+
+    Attributes:
+        name: Of the function.
+        arguments: JSON text of an object; a part of one when the call is not complete.
+        complete: Whether it can be run.
+    """
+
+    name: str
+    arguments: str
+    complete: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,12 +267,16 @@ class ChatResult:
         text: The answer.
         reasoning: What came before the answer; empty when the model did not think.
         finished: The last event.
+        calls: Functions that the model calls, in order.
         scores: Of the answer's tokens, where they were asked for.
         prompt_scores: Of the prompt's tokens but the first, where they were asked for.
+        echo: The prompt, where it was asked for.
     """
 
     text: str
     reasoning: str
     finished: Finished
+    calls: tuple[Call, ...] = ()
     scores: tuple[ScoredToken, ...] = ()
     prompt_scores: tuple[ScoredToken, ...] = ()
+    echo: Echo | None = None

@@ -27,6 +27,10 @@ class ModelInfo:
         created: Unix time at which it was loaded.
         adaptive_depth: Whether requests that do not say draft as many tokens as pays.
         can_copy: Whether drafts can be copied from earlier text.
+        efforts: Levels of thinking that the model tells apart, from little to much.
+        tool_dialect: How the model writes calls of functions.
+        knows_tools: Whether its chat template shows functions; if not, they are explained to it in
+            plain words.
     """
 
     id: str
@@ -44,6 +48,9 @@ class ModelInfo:
     created: int
     adaptive_depth: bool = False
     can_copy: bool = False
+    efforts: tuple[str, ...] = ()
+    tool_dialect: str = ""
+    knows_tools: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,6 +3,7 @@
 Knows no MLX, so that a server can be built and tested over a scripted engine.
 """
 
+from collections.abc import Sequence
 from typing import Protocol
 
 from mtplx_engine.info import EngineStatus, ModelInfo
@@ -19,6 +20,14 @@ class ChatEngine(Protocol):
 
     def submit(self, request: ChatRequest) -> Generation:
         """Queue a request and return at once; safe from any thread.
+
+        Raises:
+            Overloaded: The queue is full.
+            EngineFailed: The engine has stopped.
+        """
+
+    def submit_batch(self, requests: Sequence[ChatRequest], choices: int) -> tuple[Generation, ...]:
+        """Queue some requests, all or none, for so many answers to each, in order.
 
         Raises:
             Overloaded: The queue is full.

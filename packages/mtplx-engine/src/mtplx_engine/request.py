@@ -7,66 +7,18 @@ Ranges are checked here, once, for all protocols.
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from math import isfinite
-from typing import Any, Literal
+from typing import Literal
 
 from mtplx_engine.constraint import Grammar
+from mtplx_engine.conversation import Conversation, Prompt
 from mtplx_engine.errors import InvalidRequest
+from mtplx_engine.tools import Calling, check_calling
 
-Role = Literal["system", "user", "assistant"]
 Acceptance = Literal["auto", "coupled", "rejection"]
 
 MAX_SEED = 2**64 - 1
 MAX_STOP_STRINGS = 16
 MAX_LOGPROBS = 128
-
-
-@dataclass(frozen=True, slots=True)
-class Message:
-    """One turn of a conversation.
-
-    Attributes:
-        role: Who speaks.
-        text: What was said.
-        reasoning: What an assistant thought before it spoke, for templates that replay it.
-    """
-
-    role: Role
-    text: str
-    reasoning: str | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Conversation:
-    """Messages that the model's chat template renders.
-
-    Attributes:
-        messages: At least one, in order.
-        template_kwargs: Extra variables for the template, for example `enable_thinking`.
-    """
-
-    messages: tuple[Message, ...]
-    template_kwargs: Mapping[str, Any] = field(default_factory=dict)
-
-    def __post_init__(self) -> None:
-        if not self.messages:
-            raise InvalidRequest("messages must hold at least one message.", "messages")
-
-
-@dataclass(frozen=True, slots=True)
-class RawText:
-    """Text that is tokenised as it stands, without a chat template."""
-
-    text: str
-
-
-@dataclass(frozen=True, slots=True)
-class TokenIds:
-    """A prompt that is already tokenised."""
-
-    ids: tuple[int, ...]
-
-
-Prompt = Conversation | RawText | TokenIds
 
 
 def _in_range(name: str, value: float | None, low: float, high: float, *, open_low: bool) -> None:
@@ -190,7 +142,10 @@ class ChatRequest:
         logprobs: Report each token's log-probability and so many of the likeliest tokens beside
             it, under the model's own law before any processor; None reports nothing.
         prompt_logprobs: The same for every token of the prompt but the first.
-        grammar: What the answer must look like; None: anything.
+        echo: Tell the prompt's text, token by token.
+        grammar: What the answer must look like; None: anything. Thinking comes before it, and
+            calls may come in its place.
+        calling: Whether and what the model may call of the conversation's tools.
     """
 
     prompt: Prompt
@@ -201,9 +156,13 @@ class ChatRequest:
     copy_lane: bool | None = None
     logprobs: int | None = None
     prompt_logprobs: int | None = None
+    echo: bool = False
     grammar: Grammar | None = None
+    calling: Calling = field(default_factory=Calling)
 
     def __post_init__(self) -> None:
+        tools = self.prompt.tools if isinstance(self.prompt, Conversation) else ()
+        check_calling(tools, self.calling)
         _at_least("depth", self.depth, 0)
         for name in ("logprobs", "prompt_logprobs"):
             _at_least(name, getattr(self, name), 0)

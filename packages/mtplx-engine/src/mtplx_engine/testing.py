@@ -12,9 +12,20 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from mtplx_engine.chat.dialects import json_object
+from mtplx_engine.chat.parser import AnswerForm
 from mtplx_engine.chat.reasoning import ReasoningMarkers, ReasoningStart
+from mtplx_engine.conversation import Conversation
 from mtplx_engine.errors import Cancelled, EngineError, EngineFailed, Overloaded
-from mtplx_engine.events import FinishReason, PrefillProgress, Speculation, Timings
+from mtplx_engine.events import (
+    Echo,
+    FinishReason,
+    PrefillProgress,
+    PromptScored,
+    ScoredToken,
+    Speculation,
+    Timings,
+)
 from mtplx_engine.info import EngineState, EngineStatus, ModelInfo
 from mtplx_engine.request import ChatRequest
 from mtplx_engine.runtime.generation import Generation
@@ -36,6 +47,9 @@ SCRIPTED_MODEL = ModelInfo(
     max_depth=4,
     backend="script",
     created=1_700_000_000,
+    efforts=("low", "medium", "high"),
+    tool_dialect=json_object.DIALECT.name,
+    knows_tools=True,
 )
 
 
@@ -46,7 +60,15 @@ class Hold:
     release: threading.Event
 
 
-Step = str | PrefillProgress | Hold | EngineError
+@dataclass(frozen=True, slots=True)
+class Scored:
+    """A token of the answer with its log-probability."""
+
+    text: str
+    score: ScoredToken
+
+
+Step = str | Scored | PrefillProgress | PromptScored | Hold | EngineError
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,10 +77,12 @@ class Script:
 
     Attributes:
         steps: Played in order. A string is one token of the answer, which may hold `<think>`
-            markers; an error ends the generation.
+            markers and, where the request has tools, calls in Hermes' form; an error ends the
+            generation.
         before: Lasts before `Started`, as waiting in a queue would.
         rejection: Raised in place of `Started`.
         prompt_tokens: What `Started` says.
+        echo: The prompt, for requests that ask for it.
         thinks: Whether the answer begins inside a reasoning block.
         reason: Why it ends; `length` when the request's `max_tokens` comes first.
         stop_sequence: The stop string that ended it.
@@ -68,6 +92,7 @@ class Script:
     before: Hold | None = None
     rejection: EngineError | None = None
     prompt_tokens: int = 7
+    echo: Echo | None = None
     thinks: bool = False
     reason: FinishReason = "stop"
     stop_sequence: str | None = None
@@ -112,12 +137,19 @@ class ScriptedEngine:
         return self._model
 
     def submit(self, request: ChatRequest) -> Generation:
-        """Start to play on a thread of its own.
+        """Start to play on a thread of its own; see `submit_batch`."""
+        return self.submit_batch((request,), 1)[0]
+
+    def submit_batch(self, requests: Sequence[ChatRequest], choices: int) -> tuple[Generation, ...]:
+        """Start to play as many answers to each request, each from a script of its own.
 
         Raises:
             Overloaded: `capacity` generations are running.
             EngineFailed: `fail` or `close` was called.
         """
+        return tuple(self._start(request) for request in requests for _ in range(choices))
+
+    def _start(self, request: ChatRequest) -> Generation:
         script = self._script if isinstance(self._script, Script) else self._script(request)
         mailbox = Mailbox()
         generation = Generation(mailbox)
@@ -187,8 +219,8 @@ class ScriptedEngine:
             _wait(script.before.release, generation)
         if script.rejection is not None:
             raise script.rejection
-        markers = ReasoningMarkers("<think>", "</think>")
-        mailbox.put(Opened(script.prompt_tokens, ReasoningStart(markers, script.thinks)))
+        echo = script.echo if request.echo else None
+        mailbox.put(Opened(script.prompt_tokens, _form(script, request), echo))
         limit = request.limits.max_tokens
         tokens = 0
         for step in script.steps:
@@ -196,16 +228,7 @@ class ScriptedEngine:
                 break
             if generation.cancelled:
                 raise Cancelled("The generation was cancelled.")
-            match step:
-                case str():
-                    mailbox.put(Piece((step,)))
-                    tokens += 1
-                case PrefillProgress():
-                    mailbox.put(step)
-                case Hold(release):
-                    _wait(release, generation)
-                case EngineError():
-                    raise step
+            tokens += _play_step(step, generation, mailbox)
         cut = limit is not None and tokens >= limit
         mailbox.put(self._end(script, "length" if cut else script.reason, request))
 
@@ -221,6 +244,36 @@ class ScriptedEngine:
         )
         timings = Timings(queue_s=0.001, prefill_s=0.25, decode_s=0.5)
         return Ended(reason, script.stop_sequence, script.prompt_tokens, speculation, timings)
+
+
+def _play_step(step: Step, generation: Generation, mailbox: Mailbox) -> int:
+    """Play a step and return how many tokens it was."""
+    match step:
+        case str():
+            mailbox.put(Piece((step,)))
+        case Scored(text, score):
+            mailbox.put(Piece((text,), (score,)))
+        case PrefillProgress() | PromptScored():
+            mailbox.put(step)
+            return 0
+        case Hold(release):
+            _wait(release, generation)
+            return 0
+        case EngineError():
+            raise step
+    return 1
+
+
+def _form(script: Script, request: ChatRequest) -> AnswerForm:
+    tools = request.prompt.tools if isinstance(request.prompt, Conversation) else ()
+    markers = ReasoningMarkers("<think>", "</think>")
+    may_call = tools and request.calling.mode != "none"
+    return AnswerForm(
+        ReasoningStart(markers, script.thinks),
+        json_object.DIALECT if may_call else None,
+        tools,
+        request.calling.parallel,
+    )
 
 
 def _wait(release: threading.Event, generation: Generation) -> None:

@@ -16,11 +16,19 @@ from llguidance import LLMatcher, LLParserLimits, LLTokenizer
 from llguidance import numpy as bitmasks
 from numpy.typing import NDArray
 
-from mtplx_engine.constraint import Constraint, Grammar, JsonObject, JsonSchema, Lark, Regex
+from mtplx_engine.chat.json_schema import checked
+from mtplx_engine.chat.json_text import JSON_OPTIONS
+from mtplx_engine.constraint import (
+    Composed,
+    Constraint,
+    Grammar,
+    JsonObject,
+    JsonSchema,
+    Lark,
+    Regex,
+)
 from mtplx_engine.errors import InvalidRequest
 
-# Room for ten levels of four spaces. Without a bound, a model may write white space for ever.
-_WHITE_SPACE = r"[ \n\r\t]{1,40}"
 _PARAM = "grammar"
 _MARK = "\U0010ffff"  # not a character, so no text has it
 _TAG = re.compile(r"<[^<>\s]+>")
@@ -75,8 +83,12 @@ class Grammars:
         limits = LLParserLimits(verbose_errors=False)
         matcher = LLMatcher(self._tokenizer, source, log_level=0, limits=limits)
         if matcher.is_error():
+            if isinstance(grammar, Composed):  # whose own rules are right
+                for part in grammar.parts.values():
+                    self.make(part)
             message = f"The {kind} is invalid: {_reason(matcher.get_error())}"
-            raise InvalidRequest(message, _PARAM)
+            where = grammar.where if isinstance(grammar, JsonSchema) else _PARAM
+            raise InvalidRequest(message, where)
         constraint = _Matcher(matcher, self._tokenizer.vocab_size, self._size, self._ends)
         constraint.allowed()  # builds the lexer here rather than while the model waits
         return constraint
@@ -116,24 +128,33 @@ def _name_tags(lark: str) -> str:
 def _compile(grammar: Grammar) -> tuple[str, str]:
     """What to call a grammar, and the same in llguidance's own form."""
     match grammar:
-        case JsonSchema(schema):
-            return "JSON schema", _json_grammar(schema)
+        case JsonSchema(schema, where):
+            return "JSON schema", _json_grammar(checked(schema, where))
         case JsonObject():
             return "JSON schema", _json_grammar({"type": "object"})
         case Regex(pattern):
             return "regular expression", LLMatcher.grammar_from_regex(pattern)
         case Lark(text):
             return "Lark grammar", LLMatcher.grammar_from_lark(_name_tags(text))
+        case Composed(lark, parts):
+            main = {"name": "main", "lark_grammar": lark}
+            return "grammar", json.dumps(
+                {"grammars": [main, *(_part(name, part) for name, part in parts.items())]}
+            )
 
 
-def _json_grammar(schema: Any) -> str:
-    defaults = {"whitespace_pattern": _WHITE_SPACE}
-    try:
-        # As text: its parser bounds how deeply a schema may nest.
-        return LLMatcher.grammar_from_json_schema(json.dumps(schema), defaults)  # type: ignore[arg-type]
-    except (RecursionError, TypeError, ValueError) as error:
-        message = f"The JSON schema is invalid: {_reason(error)}"
-        raise InvalidRequest(message, _PARAM) from error
+def _part(name: str, grammar: Grammar) -> dict[str, Any]:
+    """A grammar that others refer to by a name."""
+    _, source = _compile(grammar)
+    if isinstance(grammar, Lark):
+        return {"name": name, "lark_grammar": source}
+    part: dict[str, Any] = json.loads(source)["grammars"][0]
+    return part | {"name": name}
+
+
+def _json_grammar(schema: dict[str, Any]) -> str:
+    # As text: the order of keys counts.
+    return LLMatcher.grammar_from_json_schema(json.dumps(schema), JSON_OPTIONS)  # type: ignore[arg-type]
 
 
 def _reason(error: object) -> str:

@@ -4,6 +4,7 @@ Knows markers, not tokens. The same text gives the same events however it is cut
 turn into a marker, or into white space at the edge of a block, is held back until that is settled.
 """
 
+from collections.abc import Container
 from dataclasses import dataclass
 
 from mtplx_engine.events import ReasoningDelta, TextDelta
@@ -23,13 +24,45 @@ class ReasoningMarkers:
         """
         return prompt.rstrip().endswith(self.opener)
 
+    def closed_by(self, prompt: str) -> bool:
+        """Whether the rendered prompt ends behind a block, so that the answer has none."""
+        return prompt.rstrip().endswith(self.closer)
+
+
+# By what is in the chat template, or among the tokens; the first that is there counts.
+_KNOWN = (
+    ReasoningMarkers("<|channel|>analysis<|message|>", "<|end|>"),
+    ReasoningMarkers("<|channel>thought", "<channel|>"),
+    ReasoningMarkers("<|START_THINKING|>", "<|END_THINKING|>"),
+    ReasoningMarkers("<seed:think>", "</seed:think>"),
+    ReasoningMarkers("<longcat_think>", "</longcat_think>"),
+    ReasoningMarkers("[THINK]", "[/THINK]"),
+    ReasoningMarkers("<think>", "</think>"),
+)
+
+
+def markers_of(template: str, vocabulary: Container[str]) -> ReasoningMarkers | None:
+    """The markers of the model with this chat template and these tokens; None without any."""
+    for markers in _KNOWN:
+        both = (markers.opener, markers.closer)
+        if all(mark in template for mark in both) or all(mark in vocabulary for mark in both):
+            return markers
+    return None
+
 
 @dataclass(frozen=True, slots=True)
 class ReasoningStart:
-    """How an answer begins: the model's markers, and whether a block is open already."""
+    """How an answer begins.
+
+    Attributes:
+        markers: The model's.
+        is_open: Whether the prompt has opened a block.
+        is_closed: Whether the prompt has closed it, too: the model is not to think.
+    """
 
     markers: ReasoningMarkers
     is_open: bool
+    is_closed: bool = False
 
 
 class ReasoningSplitter:

@@ -6,7 +6,7 @@ window before is new. A tail of U+FFFD may be a character that is not complete y
 back; more than three of them in a row cannot be, since UTF-8 characters have at most four bytes.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 
 _REPLACEMENT = "\ufffd"
 _MOST_INCOMPLETE = 3
@@ -24,8 +24,15 @@ class Detokenizer:
     characters that were complete before the invalid byte stand.
     """
 
-    def __init__(self, decode: Decode) -> None:
+    def __init__(self, decode: Decode, hidden: Collection[int] = ()) -> None:
+        """Begin with no ids.
+
+        Args:
+            decode: Decodes ids, special tokens included.
+            hidden: Ids without text.
+        """
         self._decode = decode
+        self._hidden = hidden
         self._ids: list[int] = []
         self._context = 0  # ids before this index are no longer decoded
         self._settled = 0  # all text of the ids before this index was returned
@@ -33,6 +40,8 @@ class Detokenizer:
 
     def add(self, token: int) -> str:
         """Append an id and return the text that it settles, often empty."""
+        if token in self._hidden:
+            return ""
         self._ids.append(token)
         window = self._window()
         ready = max(len(window) - _incomplete(window), len(self._returned))

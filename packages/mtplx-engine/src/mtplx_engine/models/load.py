@@ -6,6 +6,7 @@ import time
 from mtplx_engine.backend import mx
 
 from mtplx_engine import backend
+from mtplx_engine.chat.template import ChatTemplate
 from mtplx_engine.errors import EngineError, InvalidRequest, ModelInvalid
 from mtplx_engine.info import LoadProgress, ModelInfo, OnLoadProgress
 from mtplx_engine.models.attach import Attached, MTPChoice, attach_head
@@ -55,9 +56,11 @@ def _assemble(
     attached = attach_head(trunk, located.folder, located.head, mtp)
     if attached.warning:
         _log.warning("MTP is %s", attached.reason)
+    template = ChatTemplate(trunk.tokenizer)
     return LoadedModel(
         model=trunk.model,
         tokenizer=trunk.tokenizer,
+        template=template,
         parts=attached.parts,
         head=attached.head,
         tape=attached.tape,
@@ -65,7 +68,7 @@ def _assemble(
         end_tokens=frozenset(trunk.tokenizer.eos_token_ids),
         defaults=sampling_defaults(located.folder),
         vocabulary=_vocabulary(trunk),
-        info=_info(located, trunk, attached, mtp, depth),
+        info=_info(located, trunk, attached, template, mtp, depth),
     )
 
 
@@ -75,7 +78,12 @@ def _vocabulary(trunk: Trunk) -> int:
 
 
 def _info(
-    located: Located, trunk: Trunk, attached: Attached, mtp: MTPChoice, depth: int | None
+    located: Located,
+    trunk: Trunk,
+    attached: Attached,
+    template: ChatTemplate,
+    mtp: MTPChoice,
+    depth: int | None,
 ) -> ModelInfo:
     family = attached.head.family if attached.head else None
     max_depth = family.max_depth if family else 0
@@ -99,4 +107,7 @@ def _info(
         created=int(time.time()),
         adaptive_depth=family is not None and depth is None,
         can_copy=attached.can_roll_back and mtp != "off",
+        efforts=template.levels,
+        tool_dialect=template.dialect.name,
+        knows_tools=template.knows_tools,
     )

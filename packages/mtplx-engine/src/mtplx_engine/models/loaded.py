@@ -9,6 +9,7 @@ from mtplx_engine.backend import mx, nn
 from mlx_lm.models.cache import make_prompt_cache
 
 from mtplx_engine.cache.tape import Recording, Tape
+from mtplx_engine.chat.template import ChatTemplate
 from mtplx_engine.families.base import TrunkParts
 from mtplx_engine.families.head import Head
 from mtplx_engine.info import ModelInfo
@@ -16,7 +17,7 @@ from mtplx_engine.request import Sampling
 
 
 @dataclass(frozen=True, slots=True)
-class Reading:
+class TrunkPass:
     """What a pass of the trunk gives.
 
     Attributes:
@@ -37,18 +38,21 @@ class LoadedModel:
     Attributes:
         model: mlx-lm's module.
         tokenizer: mlx-lm's tokenizer wrapper.
+        template: Its chat template.
         parts: Handles into the trunk; None for a model type that no family describes.
         head: The MTP head; None when nothing but copies can be drafted.
         tape: Recorder of the recurrent layers; None without such layers.
         can_roll_back: Whether drafts can be taken back, so whether anything can be drafted.
         end_tokens: Ids that end an answer.
-        defaults: Sampling for what a request leaves open; no field is None but `seed`.
+        defaults: Sampling for what a request leaves open; no field is None but `seed` and
+            `penalty_window`.
         vocabulary: Number of logits per position.
         info: The description for callers.
     """
 
     model: nn.Module
     tokenizer: Any
+    template: ChatTemplate
     parts: TrunkParts | None
     head: Head | None
     tape: Tape | None
@@ -63,7 +67,7 @@ class LoadedModel:
         caches: list[Any] = make_prompt_cache(self.model)
         return caches
 
-    def read(self, tokens: mx.array, caches: list[Any], *, recording: bool = False) -> Reading:
+    def read(self, tokens: mx.array, caches: list[Any], *, recording: bool = False) -> TrunkPass:
         """Read (1, S) token ids; the caches grow by S positions.
 
         Args:
@@ -72,7 +76,7 @@ class LoadedModel:
             recording: Whether some of the positions may be taken back.
         """
         if self.parts is None:
-            return Reading(None, self.model(tokens, cache=caches)[0])
+            return TrunkPass(None, self.model(tokens, cache=caches)[0])
         with self.tape.recording() if recording and self.tape else nullcontext() as recorded:
             hidden = self.parts.body(tokens, caches)
-        return Reading(hidden, self.parts.unembed(hidden[0]), recorded)
+        return TrunkPass(hidden, self.parts.unembed(hidden[0]), recorded)

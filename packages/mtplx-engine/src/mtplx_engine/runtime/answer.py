@@ -21,7 +21,7 @@ from mtplx_engine.decode.plain import PlainDecoder
 from mtplx_engine.decode.planner import Planner
 from mtplx_engine.decode.rules import make_rule
 from mtplx_engine.decode.sequence import SequenceState
-from mtplx_engine.decode.speculative import Lanes, SpeculativeDecoder
+from mtplx_engine.decode.speculative import Drafting, SpeculativeDecoder
 from mtplx_engine.decode.stopping import StopMatcher
 from mtplx_engine.events import FinishReason, Timings
 from mtplx_engine.runtime.mailbox import Ended, Piece
@@ -66,9 +66,7 @@ class Answer:
         self._mailbox = seat.mailbox
         self._logits: mx.array | None = logits
         self._decoder = _make_decoder(shared, request, sequence, choice)
-        self._text = Detokenizer(
-            lambda ids: str(shared.model.tokenizer.decode(ids, skip_special_tokens=True))
-        )
+        self._text = Detokenizer(shared.model.tokenizer.decode, request.hidden)
         self._stop = StopMatcher(request.stop)
         self._likelihoods = shared.likelihoods
         self._emitted = 0
@@ -165,10 +163,10 @@ def _make_decoder(
         return PlainDecoder(model, rule, law, sequence, request.logprobs)
     constraint = request.constraints[choice] if request.constraints else None
     columns = None if drafted is None else np.array(drafted)
-    lanes = Lanes(
+    drafting = Drafting(
         Planner(experience, request.depths),
         experience.costs,
         request.copies[choice] if request.copies else None,
         Masking(constraint, request.end_tokens, columns) if constraint else None,
     )
-    return SpeculativeDecoder(model, rule, law, sequence, lanes, request.logprobs)
+    return SpeculativeDecoder(model, rule, law, sequence, drafting, request.logprobs)

@@ -1,17 +1,26 @@
 """What a caller holds while the engine works: an iterator of events that can be cancelled.
 
-Reasoning is split from text here, on the reader's side, so that the MLX thread does nothing that
-does not need it.
+Thoughts and calls are told from text here, on the reader's side, so that the MLX thread does
+nothing that does not need it.
 """
 
 import threading
 from collections import deque
 from collections.abc import AsyncIterator, Iterator
+from dataclasses import replace
+from typing import assert_never
 
-from mtplx_engine.chat.reasoning import ReasoningSplitter
+from mtplx_engine.chat.parser import AnswerForm, AnswerParser
 from mtplx_engine.errors import EngineError
 from mtplx_engine.events import (
+    Call,
+    CallBroken,
+    CallDelta,
+    CallEnded,
+    CallEvent,
+    CallStarted,
     ChatResult,
+    Echo,
     Event,
     Finished,
     PrefillProgress,
@@ -37,7 +46,7 @@ class Generation:
         self._mailbox = mailbox
         self._cancel = threading.Event()
         self._events: deque[Event] = deque()
-        self._splitter: ReasoningSplitter | None = None
+        self._parser = AnswerParser(AnswerForm())
         self._completion_tokens = 0
         self._reasoning_tokens = 0
         self._over = False
@@ -69,15 +78,22 @@ class Generation:
         return self
 
     async def __anext__(self) -> Event:
-        while not self._events:
-            if self._over:
-                raise StopAsyncIteration
-            try:
-                self._receive(await self._mailbox.take_async())
-            except EngineError:
-                self._over = True
-                raise
+        if not self._events:
+            await self._receive_async()
+        if not self._events:
+            raise StopAsyncIteration
         return self._events.popleft()
+
+    async def burst(self) -> list[Event]:
+        """All events that have come, after waiting for the first; none at the end.
+
+        Usually what one round made: a delta for each token that settled some text.
+        """
+        if not self._events:
+            await self._receive_async()
+        events = list(self._events)
+        self._events.clear()
+        return events
 
     def result(self) -> ChatResult:
         """Wait for the end and return the whole answer; for a generation that nobody iterated.
@@ -90,57 +106,50 @@ class Generation:
             raise RuntimeError("This generation has been read already.")
         return fold(self)
 
+    async def _receive_async(self) -> None:
+        """Wait until there are events, unless the generation is over."""
+        while not self._events and not self._over:
+            try:
+                self._receive(await self._mailbox.take_async())
+            except EngineError:
+                self._over = True
+                raise
+
     def _receive(self, item: Item) -> None:
         match item:
-            case Opened(prompt_tokens, reasoning):
-                self._splitter = ReasoningSplitter(reasoning) if reasoning else None
-                self._events.append(Started(prompt_tokens))
+            case Opened(prompt_tokens, form, echo):
+                self._parser = AnswerParser(form)
+                self._events.append(Started(prompt_tokens, echo))
             case PrefillProgress() | PromptScored():
                 self._events.append(item)
             case Piece(texts, scores):
-                if scores:
-                    self._events.append(TokensScored(scores))
-                self._receive_piece(texts)
+                self._receive_piece(texts, scores)
             case Ended():
                 self._finish(item)
+            case _:
+                assert_never(item)
 
-    def _receive_piece(self, texts: tuple[str, ...]) -> None:
-        self._completion_tokens += len(texts)
-        if self._splitter is None:
-            self._post(TextDelta("".join(texts)))
-            return
-        for text in texts:
-            before = self._splitter.reasoning
-            for delta in self._splitter.feed(text):
-                self._post(delta)
+    def _receive_piece(self, texts: tuple[str, ...], scores: tuple[ScoredToken, ...]) -> None:
+        for at, text in enumerate(texts):
+            if scores:
+                self._events.append(TokensScored(scores[at : at + 1]))
+            before = self._parser.thinking
+            self._events += self._parser.feed(text)
+            self._completion_tokens += 1
             # The markers themselves count as reasoning.
-            self._reasoning_tokens += before or self._splitter.reasoning
-
-    def _post(self, delta: TextDelta | ReasoningDelta) -> None:
-        """Append a delta, joined with the one before it when they are of a kind."""
-        last = self._events[-1] if self._events else None
-        if not delta.text:
-            return
-        if isinstance(delta, TextDelta) and isinstance(last, TextDelta):
-            self._events[-1] = TextDelta(last.text + delta.text)
-        elif isinstance(delta, ReasoningDelta) and isinstance(last, ReasoningDelta):
-            self._events[-1] = ReasoningDelta(last.text + delta.text)
-        else:
-            self._events.append(delta)
+            self._reasoning_tokens += before or self._parser.thinking
 
     def _finish(self, end: Ended) -> None:
-        if self._splitter is not None:
-            for delta in self._splitter.close():
-                self._post(delta)
-        usage = Usage(end.prompt_tokens, self._completion_tokens, self._reasoning_tokens)
+        self._events += self._parser.close(limited=end.reason == "length")
         self._events.append(
             Finished(
-                end.reason,
+                self._parser.reason(end.reason),
                 end.stop_sequence,
-                usage,
+                Usage(end.prompt_tokens, self._completion_tokens, self._reasoning_tokens),
                 end.speculation,
                 end.timings,
                 end.peak_memory,
+                self._parser.report(),
             )
         )
         self._over = True
@@ -154,21 +163,50 @@ def fold(events: Iterator[Event]) -> ChatResult:
     """
     text: list[str] = []
     reasoning: list[str] = []
+    calls: list[Call] = []
     scores: list[ScoredToken] = []
     prompt_scores: list[ScoredToken] = []
+    echo: Echo | None = None
     for event in events:
         match event:
             case TextDelta(delta):
                 text.append(delta)
             case ReasoningDelta(delta):
                 reasoning.append(delta)
+            case CallStarted() | CallDelta() | CallEnded() | CallBroken():
+                _fold_call(calls, event)
             case TokensScored(tokens):
                 scores += tokens
             case PromptScored(tokens):
                 prompt_scores += tokens
             case Finished():
-                said = "".join(text), "".join(reasoning)
-                return ChatResult(*said, event, tuple(scores), tuple(prompt_scores))
-            case Started() | PrefillProgress():
+                return ChatResult(
+                    "".join(text),
+                    "".join(reasoning),
+                    event,
+                    tuple(calls),
+                    tuple(scores),
+                    tuple(prompt_scores),
+                    echo,
+                )
+            case Started():
+                echo = event.echo
+            case PrefillProgress():
                 pass
+            case _:
+                assert_never(event)
     raise AssertionError("a generation ended without Finished")
+
+
+def _fold_call(calls: list[Call], event: CallEvent) -> None:
+    match event:
+        case CallStarted(_, name):
+            calls.append(Call(name, "", complete=False))
+        case CallDelta(at, text):
+            calls[at] = replace(calls[at], arguments=calls[at].arguments + text)
+        case CallEnded(at):
+            calls[at] = replace(calls[at], complete=True)
+        case CallBroken():
+            pass  # it is not complete as long as nobody says so
+        case _:
+            assert_never(event)

@@ -9,11 +9,12 @@ import asyncio
 import contextlib
 import threading
 from collections import deque
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
-from mtplx_engine.chat.reasoning import ReasoningStart
+from mtplx_engine.chat.parser import AnswerForm
 from mtplx_engine.errors import EngineError
 from mtplx_engine.events import (
+    Echo,
     FinishReason,
     PrefillProgress,
     PromptScored,
@@ -25,10 +26,11 @@ from mtplx_engine.events import (
 
 @dataclass(frozen=True, slots=True)
 class Opened:
-    """The prompt is rendered and fits; `reasoning` is None where the model has none."""
+    """The prompt is rendered and fits; `form` says how the answer's text is to be read."""
 
     prompt_tokens: int
-    reasoning: ReasoningStart | None
+    form: AnswerForm = field(default_factory=AnswerForm)
+    echo: Echo | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""From a request to what the MLX thread needs: token ids, rule, limits. Pure Python, no arrays.
+"""From a request to what the MLX thread needs: token ids, rule, limits. Makes no arrays.
 
 Runs in a small pool, so that rendering and tokenising a long conversation delays neither the
 event loop nor a running generation.
@@ -9,23 +9,19 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, fields
 from typing import Any
 
-from mtplx_engine.chat.reasoning import ReasoningMarkers, ReasoningStart
-from mtplx_engine.chat.render import render
+from mtplx_engine.chat.answer_grammar import answer_grammar
+from mtplx_engine.chat.parser import AnswerForm
+from mtplx_engine.chat.template import ChatTemplate
 from mtplx_engine.constraint import Constraint, ConstraintFactory
+from mtplx_engine.conversation import Conversation, RawText, TokenIds
 from mtplx_engine.decode.adjust import Adjustments
 from mtplx_engine.decode.copying import NgramIndex
 from mtplx_engine.decode.rules import RuleName
 from mtplx_engine.decode.sampling import Sampler
 from mtplx_engine.errors import ContextOverflow, InvalidRequest
+from mtplx_engine.events import Echo
 from mtplx_engine.info import ModelInfo
-from mtplx_engine.request import (
-    Acceptance,
-    ChatRequest,
-    Conversation,
-    RawText,
-    Sampling,
-    TokenIds,
-)
+from mtplx_engine.request import Acceptance, ChatRequest, Sampling
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +30,9 @@ class Prepared:
 
     Attributes:
         tokens: Ids of the prompt.
-        reasoning: How the answer begins; None where the model has no reasoning.
+        echo: The prompt as text, where that was asked for.
+        form: How the text of the answer is to be read.
+        hidden: Special tokens that are no part of that text.
         sampler: How tokens are drawn.
         adjustments: What happens to the logits first.
         rule: How drafts are judged.
@@ -53,7 +51,9 @@ class Prepared:
     """
 
     tokens: list[int]
-    reasoning: ReasoningStart | None
+    echo: Echo | None
+    form: AnswerForm
+    hidden: frozenset[int]
     sampler: Sampler
     adjustments: Adjustments
     rule: RuleName
@@ -75,6 +75,7 @@ class Preparer:
 
     Attributes:
         tokenizer: mlx-lm's tokenizer wrapper.
+        template: Its chat template.
         info: The model's limits.
         defaults: Sampling for what a request leaves open.
         acceptance: The rule for requests that leave it to the engine.
@@ -87,6 +88,7 @@ class Preparer:
     """
 
     tokenizer: Any
+    template: ChatTemplate
     info: ModelInfo
     defaults: Sampling
     acceptance: Acceptance
@@ -107,7 +109,7 @@ class Preparer:
             InvalidRequest: The request cannot be served by this model.
             ContextOverflow: The prompt leaves no room for an answer.
         """
-        tokens, reasoning = self._tokens(request)
+        tokens, form = self._read(request)
         limits, sampling = request.limits, request.sampling
         room = self.info.context_length - len(tokens)
         if room < (0 if limits.max_tokens == 0 else 1):
@@ -120,14 +122,16 @@ class Preparer:
         may_copy = self._may_copy(request, rule)
         return Prepared(
             tokens=tokens,
-            reasoning=reasoning,
+            echo=self._echo(request, tokens) if request.echo else None,
+            form=form,
+            hidden=self.template.hidden(form),
             sampler=sampler,
             adjustments=self._adjustments(request),
             rule=rule,
             seed=secrets.randbits(64) if sampling.seed is None else sampling.seed,
             depths=self._depths(request, rule),
             copies=tuple(NgramIndex(tokens) for _ in range(choices if may_copy else 0)),
-            constraints=self._constraints(request, choices),
+            constraints=self._constraints(request, form, choices),
             min_tokens=limits.min_tokens,
             max_tokens=room if limits.max_tokens is None else min(limits.max_tokens, room),
             stop=limits.stop,
@@ -136,24 +140,33 @@ class Preparer:
             prompt_logprobs=request.prompt_logprobs,
         )
 
-    def _tokens(self, request: ChatRequest) -> tuple[list[int], ReasoningStart | None]:
+    def _read(self, request: ChatRequest) -> tuple[list[int], AnswerForm]:
+        form = AnswerForm()
         match request.prompt:
             case Conversation() as conversation:
-                text = render(conversation, self.tokenizer)
+                text = self.template.render(conversation)
                 self._check_text(text)
                 tokens = self.tokenizer.encode(text, add_special_tokens=False)
-                reasoning = self._reasoning(text)
+                form = self.template.form(text, conversation, request.calling)
             case RawText(text):
                 self._check_text(text)
-                tokens, reasoning = self.tokenizer.encode(text), None
+                tokens = self.tokenizer.encode(text)
             case TokenIds(ids):
-                tokens, reasoning = list(ids), None
+                tokens = list(ids)
                 largest = len(self.tokenizer)
                 if any(not 0 <= token < largest for token in tokens):
                     raise InvalidRequest(f"Token ids must be in [0, {largest}).", "prompt")
         if not tokens:
             raise InvalidRequest("The prompt is empty.", "prompt")
-        return tokens, reasoning
+        return tokens, form
+
+    def _echo(self, request: ChatRequest, tokens: list[int]) -> Echo:
+        match request.prompt:
+            case RawText(text):
+                pass
+            case _:
+                text = self.tokenizer.decode(tokens)
+        return Echo(text, tuple(self.tokenizer.decode([token]) for token in tokens))
 
     def _check_text(self, text: str) -> None:
         """Refuse what is not text, and what cannot fit, before tokenising megabytes of it."""
@@ -165,12 +178,6 @@ class Preparer:
         at_least = len(text) // self.longest_token
         if at_least > self.info.context_length:
             raise ContextOverflow(at_least, self.info.context_length)
-
-    def _reasoning(self, prompt: str) -> ReasoningStart | None:
-        if not self.tokenizer.has_thinking:
-            return None
-        markers = ReasoningMarkers(self.tokenizer.think_start, self.tokenizer.think_end)
-        return ReasoningStart(markers, markers.opened_by(prompt))
 
     def _resolve(self, sampling: Sampling, name: str) -> Any:
         value = getattr(sampling, name)
@@ -196,11 +203,17 @@ class Preparer:
         """A window that no text outgrows is none."""
         return None if asked is None or asked >= self.info.context_length else asked
 
-    def _constraints(self, request: ChatRequest, choices: int) -> tuple[Constraint, ...]:
-        if request.grammar is None:
+    def _constraints(
+        self, request: ChatRequest, form: AnswerForm, choices: int
+    ) -> tuple[Constraint, ...]:
+        template = self.template
+        grammar = answer_grammar(
+            request.grammar, form, request.calling, template.dialect, template.marks
+        )
+        if grammar is None:
             return ()
         factory = self.grammars()
-        return tuple(factory.make(request.grammar) for _ in range(choices))
+        return tuple(factory.make(grammar) for _ in range(choices))
 
     def _check_ids(self, name: str, ids: Iterable[int]) -> None:
         for token in ids:

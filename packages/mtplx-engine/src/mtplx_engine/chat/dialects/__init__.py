@@ -1,0 +1,1 @@
+"""How families of models write their calls of functions; one family, one module."""
