@@ -62,7 +62,10 @@ WRONG = {
     "messages of strings": (body(messages=["hi"]), "messages[0]"),
     "no role": (message(content="x"), "messages[1].role"),
     "unknown role": (message(role="wizard", content="x"), "messages[1].role"),
-    "tool role": (message(role="tool", content="x", tool_call_id="1"), "messages[1].role"),
+    "orphan result": (
+        message(role="tool", content="x", tool_call_id="1"),
+        "messages[1].tool_call_id",
+    ),
     "no content": (message(role="user"), "messages[1].content"),
     "content null": (message(role="user", content=None), "messages[1].content"),
     "content a number": (message(role="user", content=5), "messages[1].content"),
@@ -85,7 +88,7 @@ WRONG = {
     ),
     "tool calls": (
         message(role="assistant", content=None, tool_calls=[{"id": "1"}]),
-        "messages[1].tool_calls",
+        "messages[1].tool_calls[0].function",
     ),
     "model a number": (body(model=4), "model"),
     "temperature a word": (body(temperature="hot"), "temperature"),

@@ -5,6 +5,7 @@ import json
 from collections.abc import AsyncIterator
 from typing import Any
 
+import httpx
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -22,8 +23,10 @@ from mtplx_engine.errors import (
 from mtplx_engine.events import (
     Event,
     Finished,
+    Likelihood,
     PrefillProgress,
     ReasoningDelta,
+    ScoredToken,
     Speculation,
     Started,
     TextDelta,
@@ -31,12 +34,21 @@ from mtplx_engine.events import (
     Usage,
 )
 from mtplx_engine.runtime.generation import fold
-from mtplx_engine.testing import Script, ScriptedEngine
+from mtplx_engine.testing import Scored, Script, ScriptedEngine
+from mtplx_server.http.merging import Burst
+from mtplx_server.http.pacing import Pace
 from mtplx_server.http.stream import pump
 from mtplx_server.protocols.openai_chat.encode import ChatEncoder
+from mtplx_server.protocols.openai_report import Asked
 
 BODY: dict[str, Any] = {"messages": [{"role": "user", "content": "hi"}]}
 USAGE = {"stream": True, "stream_options": {"include_usage": True}}
+
+TIME = {"type": "function", "function": {"name": "time", "parameters": {"type": "object"}}}
+TOOLS = {"tools": [TIME]}
+CALL = '<tool_call>{"name": "time", "arguments": {"zone": "Asia/Tokyo"}}</tool_call>'
+SCORED = Likelihood(7, "é", "é".encode(), -0.25)
+LIKELY = Likelihood(8, "\ufffd", b"\xc3", float("-inf"))
 
 SCENARIOS = {
     "text": Script(["Hel", "lo", " there"]),
@@ -48,7 +60,25 @@ SCENARIOS = {
     "length": Script(["a", "b"], reason="length"),
     "empty": Script([]),
     "long prompt": Script([PrefillProgress(10, 30), PrefillProgress(30, 30), "ok"]),
+    "a call": Script(list(CALL)),
+    "thoughts, text, two calls": Script(
+        ["hm</think>", "Let me see.\n\n", CALL, "\n", *CALL], thinks=True
+    ),
+    "a call that is cut": Script(["Well ", CALL[:50]], reason="length"),
+    "a call that is none": Script(["<tool_call>{nonsense}</tool_call>", " is not a call"]),
+    "a broken call": Script([CALL.replace("}}", "")]),
+    "scores": Script(
+        [Scored("é", ScoredToken(SCORED, (SCORED, LIKELY))), Scored("", ScoredToken(LIKELY, ()))]
+    ),
 }
+
+
+PACES: list[dict[str, Any]] = [
+    {},
+    {"stream_pacing": False},
+    {"stream_interval": 3},
+    {"stream_interval": 2, "stream_pacing": False},
+]
 
 
 def data_of(text: str) -> list[str]:
@@ -61,15 +91,27 @@ def data_of(text: str) -> list[str]:
 
 def without_names(answer: ChatCompletion) -> dict[str, Any]:
     """An answer without what differs between any two requests."""
-    return answer.model_dump(exclude={"id": True, "created": True, "mtplx": {"request_id"}})
+    found = answer.model_dump(exclude={"id": True, "created": True, "mtplx": {"request_id"}})
+    for choice in found["choices"]:
+        for call in choice["message"].get("tool_calls") or ():
+            assert call.pop("id").startswith("call_")
+            call.pop("index")
+    return found
 
 
 @pytest.mark.parametrize("script", SCENARIOS.values(), ids=SCENARIOS.keys())
 def test_the_streamed_answer_is_the_unstreamed_one(serve, script):
-    client = serve(ScriptedEngine(script))
-    whole = client.post("/v1/chat/completions", json=BODY)
+    for settings in PACES:
+        client = serve(ScriptedEngine(script), **settings)
+        scored = any(isinstance(step, Scored) for step in script.steps)
+        for fields in (TOOLS, TOOLS | {"n": 3, "logprobs": scored}):
+            check_both_ways(client, BODY | fields)
+
+
+def check_both_ways(client: httpx.Client, body: dict[str, Any]) -> None:
+    whole = client.post("/v1/chat/completions", json=body)
     assert whole.status_code == 200
-    *chunks, end = data_of(client.post("/v1/chat/completions", json=BODY | USAGE).text)
+    *chunks, end = data_of(client.post("/v1/chat/completions", json=body | USAGE).text)
     assert end == "[DONE]"
 
     joined = accumulate(ChatCompletionChunk.model_validate_json(chunk) for chunk in chunks)
@@ -78,14 +120,16 @@ def test_the_streamed_answer_is_the_unstreamed_one(serve, script):
 
 @pytest.mark.parametrize("script", SCENARIOS.values(), ids=SCENARIOS.keys())
 def test_every_stream_has_the_same_frame_of_chunks(serve, script):
-    text = serve(ScriptedEngine(script)).post("/v1/chat/completions", json=BODY | USAGE).text
+    body = BODY | TOOLS | USAGE
+    text = serve(ScriptedEngine(script)).post("/v1/chat/completions", json=body).text
     chunks = [json.loads(each) for each in data_of(text)[:-1]]
     first, *deltas, finish, usage = chunks
     assert first["choices"][0]["delta"] == {"role": "assistant", "content": ""}
     assert all(chunk["choices"][0]["finish_reason"] is None for chunk in (first, *deltas))
     assert all(len(chunk["choices"][0]["delta"]) == 1 for chunk in deltas)
     assert finish["choices"][0]["delta"] == {}
-    assert finish["choices"][0]["finish_reason"] == script.reason
+    calls = finish["mtplx"]["tool_calls"]
+    assert finish["choices"][0]["finish_reason"] == ("tool_calls" if calls else script.reason)
     assert finish["mtplx"]["stop_sequence"] == script.stop_sequence
     assert usage["choices"] == []
     assert usage["usage"]["prompt_tokens"] == script.prompt_tokens
@@ -125,24 +169,134 @@ def test_an_answer_in_full(serve):
         },
         "mtplx": {
             "request_id": response.headers["x-request-id"],
+            "model": "org/scripted",
+            "requested_model": None,
             "mode": "mtp",
             "depth": 2,
             "acceptance": "greedy",
             "rounds": 3,
             "drafted": [3, 3],
             "accepted": [2, 2],
+            "acceptance_rate": 0.667,
+            "tokens_per_round": 0.333,
             "copied": 0,
             "copies_accepted": 0,
             "forced": 0,
+            "prompt_tokens": 7,
+            "cached_tokens": 0,
+            "completion_tokens": 2,
+            "reasoning_tokens": 1,
             "queue_s": 0.001,
             "prefill_s": 0.25,
             "decode_s": 0.5,
+            "first_token_s": 0.251,
+            "total_s": 0.751,
+            "prefill_tokens_per_s": 28.0,
             "tokens_per_s": 2.0,
             "peak_memory": 0,
             "stop_sequence": None,
+            "grammar": None,
+            "effort": None,
+            "tool_dialect": None,
+            "tool_calls": 0,
+            "broken_calls": 0,
+            "dropped_calls": 0,
             "ignored_fields": [],
         },
     }
+
+
+def answer_to(serve, script: Script, **fields: Any) -> dict[str, Any]:
+    reply = serve(ScriptedEngine(script)).post("/v1/chat/completions", json=BODY | fields)
+    assert reply.status_code == 200
+    return reply.json()
+
+
+def test_calls_in_full(serve):
+    answer = answer_to(serve, SCENARIOS["thoughts, text, two calls"], **TOOLS)
+    (choice,) = answer["choices"]
+    assert choice["finish_reason"] == "tool_calls"
+    message = choice["message"]
+    assert (message["content"], message["reasoning_content"]) == ("Let me see.", "hm")
+    first, second = message["tool_calls"]
+    assert first.pop("id") != second.pop("id")
+    expected = {"name": "time", "arguments": '{"zone": "Asia/Tokyo"}'}
+    assert first == second == {"type": "function", "function": expected}
+    assert (answer["mtplx"]["tool_calls"], answer["mtplx"]["tool_dialect"]) == (2, "json_object")
+
+
+def test_only_a_call_has_no_content(serve):
+    assert (
+        answer_to(serve, SCENARIOS["a call"], **TOOLS)["choices"][0]["message"]["content"] is None
+    )
+
+
+def test_without_parallel_calls_the_first_counts(serve):
+    script = SCENARIOS["thoughts, text, two calls"]
+    answer = answer_to(serve, script, **TOOLS, parallel_tool_calls=False)
+    assert len(answer["choices"][0]["message"]["tool_calls"]) == 1
+    assert answer["mtplx"]["dropped_calls"] == 1
+
+
+def test_a_cut_call_cannot_be_taken_for_a_whole_one(serve):
+    (choice,) = answer_to(serve, SCENARIOS["a call that is cut"], **TOOLS)["choices"]
+    assert choice["finish_reason"] == "length"
+    assert choice["message"]["content"] == "Well"
+    with pytest.raises(ValueError, match=r"Expecting|Unterminated"):
+        json.loads(choice["message"]["tool_calls"][0]["function"]["arguments"])
+
+
+def test_a_broken_call_is_shown_and_does_not_count(serve):
+    answer = answer_to(serve, SCENARIOS["a broken call"], **TOOLS)
+    (choice,) = answer["choices"]
+    assert choice["finish_reason"] == "stop"
+    assert choice["message"]["content"] == CALL.replace("}}", "")
+    assert answer["mtplx"]["broken_calls"] == 1
+
+
+def test_without_tools_nothing_is_a_call(serve):
+    for fields in ({}, TOOLS | {"tool_choice": "none"}):
+        (choice,) = answer_to(serve, SCENARIOS["a call"], **fields)["choices"]
+        assert choice["message"] == {"role": "assistant", "content": CALL}
+        assert choice["finish_reason"] == "stop"
+
+
+def test_each_call_is_named_once_and_numbered(serve):
+    script = SCENARIOS["thoughts, text, two calls"]
+    body = BODY | TOOLS | {"stream": True}
+    text = serve(ScriptedEngine(script)).post("/v1/chat/completions", json=body).text
+    deltas = [json.loads(each)["choices"][0]["delta"] for each in data_of(text)[:-1]]
+    pieces = [piece for delta in deltas for piece in delta.get("tool_calls", ())]
+    firsts = [piece for piece in pieces if "id" in piece]
+    assert [piece["index"] for piece in firsts] == [0, 1]
+    assert [piece["function"] for piece in firsts] == [{"name": "time", "arguments": ""}] * 2
+    assert all(piece["type"] == "function" for piece in firsts)
+    assert all(set(piece["function"]) == {"arguments"} for piece in pieces if "id" not in piece)
+    assert [piece["index"] for piece in pieces] == sorted(piece["index"] for piece in pieces)
+
+
+def test_scores_in_full(serve):
+    answer = answer_to(serve, SCENARIOS["scores"], logprobs=True, top_logprobs=2)
+    sampled = {"token": "é", "logprob": -0.25, "bytes": [0xC3, 0xA9]}
+    likely = {"token": "\ufffd", "logprob": -9999.0, "bytes": [0xC3]}
+    assert answer["choices"][0]["logprobs"] == {
+        "content": [{**sampled, "top_logprobs": [sampled, likely]}, {**likely, "top_logprobs": []}],
+        "refusal": None,
+    }
+
+
+def test_several_answers_are_counted_together(serve):
+    scripts = iter([Script(["a"]), Script(["b", "c"]), Script(["d</think>", "e"], thinks=True)])
+    engine = ScriptedEngine(lambda _: next(scripts))
+    answer = serve(engine).post("/v1/chat/completions", json=BODY | {"n": 3}).json()
+    said = [choice["message"]["content"] for choice in answer["choices"]]
+    assert said == ["a", "bc", "e"]
+    assert [choice["index"] for choice in answer["choices"]] == [0, 1, 2]
+    assert answer["usage"]["prompt_tokens"] == 7
+    assert answer["usage"]["completion_tokens"] == 5
+    assert answer["usage"]["completion_tokens_details"] == {"reasoning_tokens": 1}
+    assert answer["mtplx"]["rounds"] == 9
+    assert answer["mtplx"]["drafted"] == [9, 9]
 
 
 ERRORS = {
@@ -180,14 +334,15 @@ def test_a_failure_in_the_middle_ends_both_kinds_of_answer(serve, error, status,
     assert whole.status_code == status
     streamed = client.post("/v1/chat/completions", json=BODY | {"stream": True})
     assert streamed.status_code == 200
-    *_, last = data_of(streamed.text)
+    *_, last, end = data_of(streamed.text)
+    assert end == "[DONE]"
     assert json.loads(last) == whole.json()
     assert json.loads(last)["error"]["code"] == code
 
 
 def test_a_fault_of_ours_tells_the_log_and_not_the_client(serve, caplog):
     class Broken(ScriptedEngine):
-        def submit(self, request):
+        def submit_batch(self, requests, choices):
             raise RuntimeError("secret")
 
     response = serve(Broken()).post("/v1/chat/completions", json=BODY)
@@ -204,13 +359,14 @@ def test_a_fault_of_ours_in_a_stream_tells_the_log_and_not_the_client(caplog):
     async def send(data: bytes) -> None:
         sent.append(data)
 
-    async def events() -> AsyncIterator[Event]:
-        yield TextDelta("begun")
+    async def events() -> AsyncIterator[Burst]:
+        yield 0, [TextDelta("begun")]
         raise RuntimeError("secret")
 
-    stream = ChatEncoder("chatcmpl-1", 1, "m", "req_1", False, []).stream()
-    asyncio.run(pump(events(), stream, send, keepalive_s=60, request_id="req_1"))
-    *_, last = data_of(b"".join(sent).decode())
+    stream = encoder([], include_usage=False).stream()
+    rest = {"pace": Pace(), "keepalive_s": 60, "request_id": "req_1"}
+    asyncio.run(pump([Started(3)], events(), stream, send, **rest))
+    *_, last, _ = data_of(b"".join(sent).decode())
     assert json.loads(last)["error"]["code"] == "internal_error"
     assert "secret" not in last
     assert "secret" in caplog.text
@@ -231,6 +387,11 @@ def test_a_full_queue_is_refused_at_once(serve):
     assert response.headers["retry-after"] == "2"
 
 
+def encoder(ignored: list[str], *, include_usage: bool) -> ChatEncoder:
+    asked = Asked("req_1", "m", None, ignored)
+    return ChatEncoder("chatcmpl-1", 1, include_usage, scored=False, asked=asked)
+
+
 TEXT = st.text(st.characters(exclude_categories=["Cs"]), min_size=1)
 
 
@@ -248,14 +409,14 @@ def test_any_events_give_the_same_answer_both_ways(
     usage = Usage(3, len(deltas), 0)
     end = Finished(reason, None, usage, speculation, Timings(0.0, 0.1, decode_s))
     events: list[Event] = [Started(3), *deltas, end]
-    encoder = ChatEncoder("chatcmpl-1", 1, "m", "req_1", include_usage, ignored)
-    stream = encoder.stream()
-    frames = [*stream.open(), *(f for e in events[1:] for f in stream.feed(e)), *stream.close()]
+    writer = encoder(ignored, include_usage=include_usage)
+    stream = writer.stream()
+    frames = [*stream.open(), *(f for e in events for f in stream.feed(0, e)), *stream.close()]
     assert frames.pop().data == "[DONE]"
     assert not any("\n" in frame.data or "\r" in frame.data for frame in frames)
 
     joined = accumulate(ChatCompletionChunk.model_validate_json(f.data) for f in frames)
-    whole = encoder.reply(fold(iter(events)))
+    whole = writer.reply([fold(iter(events))])
     assert joined.choices == whole.choices
     assert joined.mtplx == whole.mtplx
     assert joined.usage == (whole.usage if include_usage else None)

@@ -1,6 +1,5 @@
 """What the engine is asked for, given a body; and what becomes of every other field."""
 
-import re
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -9,16 +8,26 @@ import pytest
 from openai.types.chat import completion_create_params
 
 from mtplx_client.wire.chat import ChatCompletionRequest
+from mtplx_client.wire.usage import Report
+from mtplx_engine.constraint import JsonObject, JsonSchema, Lark, Regex
+from mtplx_engine.conversation import Conversation, Message
 from mtplx_engine.errors import InvalidRequest
-from mtplx_engine.request import ChatRequest, Conversation, Limits, Message, Sampling
+from mtplx_engine.request import ChatRequest, Limits, Sampling
 from mtplx_engine.testing import SCRIPTED_MODEL
-from mtplx_server.errors import RequestRefused
+from mtplx_engine.tools import Calling, Tool, ToolCall
+from mtplx_server.errors import RequestRefused, problem_of
 from mtplx_server.protocols.base import Decoded, Served
 from mtplx_server.protocols.openai_chat.decode import decode
-from mtplx_server.protocols.openai_chat.fields import FIELDS, markdown_table
+from mtplx_server.protocols.openai_chat.encode import ChatEncoder
+from mtplx_server.protocols.openai_chat.fields import TABLE
+from mtplx_server.protocols.wire_docs import described
 
 HI = {"role": "user", "content": "hi"}
+FIELDS = TABLE.fields
 SERVED = Served(SCRIPTED_MODEL)
+PLAIN = Served(replace(SCRIPTED_MODEL, efforts=()))
+WEATHER = {"type": "function", "function": {"name": "weather", "parameters": {"type": "object"}}}
+TIME = {"type": "function", "function": {"name": "time"}}
 DOCS = Path(__file__).parents[3] / "docs/protocols/openai-chat.md"
 
 
@@ -27,57 +36,118 @@ def read(served: Served = SERVED, **fields: Any) -> Decoded:
     return decode(body, served, "req_1")
 
 
-def ignored(**fields: Any) -> list[str]:
-    return read(**fields).encoder.ignored_fields
+def asked(served: Served = SERVED, **fields: Any) -> ChatRequest:
+    (request,) = read(served, **fields).requests
+    return request
+
+
+def ignored(served: Served = SERVED, **fields: Any) -> list[str]:
+    encoder = read(served, **fields).encoder
+    assert isinstance(encoder, ChatEncoder)
+    return encoder.asked.ignored_fields
+
+
+def problem(**fields: Any) -> tuple[str | None, str]:
+    with pytest.raises((RequestRefused, InvalidRequest)) as caught:
+        read(**fields)
+    found = problem_of(caught.value)
+    assert found.status == 400
+    return found.param, found.message
 
 
 def conversation(*messages: dict[str, Any]) -> tuple[Message, ...]:
-    prompt = read(messages=list(messages)).request.prompt
+    prompt = asked(messages=list(messages)).prompt
     assert isinstance(prompt, Conversation)
     return prompt.messages
 
 
 def test_a_bare_request_leaves_all_to_the_model():
     decoded = read()
-    assert decoded.request == ChatRequest(Conversation((Message("user", "hi"),)))
+    assert decoded.requests == (ChatRequest(Conversation((Message("user", "hi"),))),)
+    assert decoded.choices == 1
     assert decoded.stream is False
     nulls = dict.fromkeys(set(FIELDS) - {"messages"})
-    assert read(**nulls).request == decoded.request
+    assert read(**nulls).requests == decoded.requests
     assert ignored(**nulls, unheard_of=None) == []
 
 
 def test_every_honoured_field_arrives():
-    request = read(
+    decoded = read(
         temperature=1,
         top_p=0.5,
         top_k=40,
         min_p=0.1,
+        top_n_sigma=2,
+        xtc_probability=0.5,
+        xtc_threshold=0.2,
+        presence_penalty=-1,
+        frequency_penalty=0.5,
+        repetition_penalty=1.1,
+        penalty_window=64,
+        logit_bias={"7": -100, "11": 0.5},
         seed=-7,
         max_tokens=5,
+        min_tokens=2,
+        ignore_eos=True,
         stop=["a", "b"],
+        stop_token_ids=[3],
         chat_template_kwargs={"enable_thinking": False},
+        reasoning_effort="xhigh",
         depth=3,
         acceptance="coupled",
-        n=1,
-    ).request
-    assert request == ChatRequest(
-        Conversation((Message("user", "hi"),), {"enable_thinking": False}),
-        Sampling(temperature=1.0, top_k=40, top_p=0.5, min_p=0.1, seed=-7),
-        Limits(max_tokens=5, stop=("a", "b")),
-        depth=3,
-        acceptance="coupled",
+        copy_lane=False,
+        logprobs=True,
+        top_logprobs=4,
+        response_format={"type": "json_object"},
+        tools=[WEATHER],
+        tool_choice="none",
+        parallel_tool_calls=False,
+        n=3,
+    )
+    tool = Tool("weather", parameters={"type": "object"})
+    assert decoded.choices == 3
+    assert decoded.requests == (
+        ChatRequest(
+            Conversation(
+                (Message("user", "hi"),), {"enable_thinking": False}, (tool,), effort="high"
+            ),
+            Sampling(
+                logit_bias={7: -100.0, 11: 0.5},
+                repetition_penalty=1.1,
+                presence_penalty=-1.0,
+                frequency_penalty=0.5,
+                penalty_window=64,
+                top_n_sigma=2.0,
+                temperature=1.0,
+                top_k=40,
+                top_p=0.5,
+                min_p=0.1,
+                xtc_probability=0.5,
+                xtc_threshold=0.2,
+                seed=-7,
+            ),
+            Limits(
+                max_tokens=5, min_tokens=2, stop=("a", "b"), stop_token_ids=(3,), ignore_eos=True
+            ),
+            depth=3,
+            acceptance="coupled",
+            copy_lane=False,
+            logprobs=4,
+            grammar=JsonObject(),
+            calling=Calling("none", parallel=False),
+        ),
     )
 
 
 def test_the_newer_name_of_the_token_limit_wins():
-    assert read(max_tokens=5, max_completion_tokens=9).request.limits.max_tokens == 9
+    assert asked(max_tokens=5, max_completion_tokens=9).limits.max_tokens == 9
     with pytest.raises(InvalidRequest, match="max_completion_tokens must be") as caught:
         read(max_tokens=5, max_completion_tokens=0)
     assert caught.value.param == "max_completion_tokens"
 
 
 def test_one_stop_string_is_a_list_of_one():
-    assert read(stop="END").request.limits.stop == ("END",)
+    assert asked(stop="END").limits.stop == ("END",)
 
 
 @pytest.mark.parametrize(
@@ -92,7 +162,7 @@ def test_one_stop_string_is_a_list_of_one():
     ],
 )
 def test_mode_and_depth(fields, depth):
-    assert read(**fields).request.depth == depth
+    assert asked(**fields).depth == depth
 
 
 def test_drafting_without_a_head_is_refused_with_the_reason():
@@ -105,7 +175,7 @@ def test_drafting_without_a_head_is_refused_with_the_reason():
     )
     with pytest.raises(InvalidRequest, match="has no MTP head"):
         read(Served(plain), generation_mode="mtp")
-    assert read(Served(plain), generation_mode="ar").request.depth == 0
+    assert asked(Served(plain), generation_mode="ar").depth == 0
 
 
 def test_messages_keep_their_order_and_words():
@@ -128,11 +198,13 @@ def test_messages_keep_their_order_and_words():
 
 def test_ignored_fields_are_named_wherever_they_are():
     found = ignored(
+        PLAIN,
         messages=[
             {"role": "user", "content": [{"type": "text", "text": "a", "cache_control": {"x": 1}}]},
             {"role": "user", "content": "b", "name": "Ada", "reasoning_content": "hm"},
-            {"role": "user", "content": "c", "name": "Bob"},
+            {"role": "user", "content": "c", "name": "Bob", "tool_calls": []},
         ],
+        tools=[{**TIME, "cache": 1}],
         stream_options={"include_usage": True, "include_obfuscation": True},
         reasoning_effort="high",
         store=True,
@@ -144,9 +216,11 @@ def test_ignored_fields_are_named_wherever_they_are():
         "messages[].content[].cache_control",
         "messages[].name",
         "messages[].reasoning_content",
+        "messages[].tool_calls",
         "reasoning_effort",
         "store",
         "stream_options.include_obfuscation",
+        "tools[].cache",
     ]
 
 
@@ -170,25 +244,174 @@ def test_a_refused_field_is_refused_but_for_its_neutral_values(field):
         assert ignored(**{field.name: value}) == []
 
 
-@pytest.mark.parametrize(("name", "value"), [("n", True), ("logprobs", 0), ("top_logprobs", False)])
-def test_a_bool_is_not_a_number(name, value):
-    with pytest.raises(RequestRefused):
-        read(**{name: value})
-
-
 def test_the_table_knows_every_field_of_the_openai_sdk():
     known = completion_create_params.CompletionCreateParamsNonStreaming.__annotations__
     assert set(known) <= set(FIELDS)
     assert len(known) > 30
 
 
-def test_the_wire_model_declares_exactly_the_honoured_fields():
-    honoured = {field.name for field in FIELDS.values() if field.treatment == "honoured"}
-    assert set(ChatCompletionRequest.model_fields) == honoured
+def test_every_honoured_field_says_what_it_does():
+    honoured = {field.name: field for field in FIELDS.values() if field.treatment == "honoured"}
+    assert set(ChatCompletionRequest.model_fields) == set(honoured)
+    assert all(field.note for field in honoured.values())
 
 
-def test_the_documented_table_is_current():
-    page = DOCS.read_text(encoding="utf-8")
-    table = re.search(r"<!-- fields -->\n(.*?)<!-- /fields -->", page, re.DOTALL)
-    assert table is not None
-    assert table.group(1) == markdown_table()
+def test_the_documented_table_is_current(golden_part):
+    golden_part(DOCS, "fields", TABLE.markdown())
+
+
+def test_the_documented_report_is_current(golden_part):
+    rows = [f"| `{name}` | {note} |" for name, note in described(Report).items()]
+    assert len(rows) > 30
+    golden_part(DOCS, "report", "\n".join(["| key | meaning |", "|---|---|", *rows]) + "\n")
+
+
+CALL = {"id": "c1", "type": "function", "function": {"name": "time", "arguments": "{}"}}
+CALLED = {"role": "assistant", "content": None, "tool_calls": [CALL]}
+RESULT = {"role": "tool", "tool_call_id": "c1", "content": "noon"}
+
+
+def test_calls_and_results_in_the_history():
+    parts = {**RESULT, "content": [{"type": "text", "text": "no"}, {"type": "text", "text": "on"}]}
+    for result, text in ((RESULT, "noon"), (parts, "no\non")):
+        assert conversation(HI, CALLED, result) == (
+            Message("user", "hi"),
+            Message("assistant", "", calls=(ToolCall("time", "{}", "c1"),)),
+            Message("tool", text, call_id="c1"),
+        )
+
+
+def test_broken_arguments_in_the_history_are_passed_on():
+    broken = {**CALL, "function": {"name": "time", "arguments": '{"a": '}}
+    (_, said, _) = conversation(HI, {**CALLED, "tool_calls": [broken]}, RESULT)
+    assert said.calls[0].arguments == '{"a": '
+
+
+@pytest.mark.parametrize(
+    ("messages", "param"),
+    [
+        ([HI, RESULT], "messages[1].tool_call_id"),
+        ([HI, CALLED, RESULT, RESULT], "messages[3].tool_call_id"),
+        ([HI, CALLED, {**RESULT, "tool_call_id": "c2"}], "messages[2].tool_call_id"),
+        ([HI, CALLED, {"role": "tool", "content": "x"}], "messages[2].tool_call_id"),
+        ([HI, {**CALLED, "tool_calls": [CALL, CALL]}], "messages[1].tool_calls"),
+        ([HI, CALLED, {"role": "tool", "tool_call_id": "c1"}], "messages[2].content"),
+        ([HI, {**CALLED, "tool_calls": [{**CALL, "type": "custom"}]}], None),
+        ([HI, {"role": "function", "content": "x", "name": "f"}], "messages[1].role"),
+    ],
+)
+def test_results_belong_to_calls(messages, param):
+    found, message = problem(messages=messages)
+    assert found == (param or "messages[1].tool_calls[0].type")
+    assert found in message or "c1" in message
+
+
+def test_the_same_id_may_be_used_again_by_later_calls():
+    conversation(HI, CALLED, RESULT, CALLED, RESULT, HI)
+
+
+def named(name: str) -> dict[str, Any]:
+    return {"type": "function", "function": {"name": name}}
+
+
+def allowed(mode: str, *names: str) -> dict[str, Any]:
+    tools = [named(name) for name in names]
+    return {"type": "allowed_tools", "allowed_tools": {"mode": mode, "tools": tools}}
+
+
+@pytest.mark.parametrize(
+    ("choice", "calling"),
+    [
+        (None, Calling()),
+        ("auto", Calling()),
+        ("none", Calling("none")),
+        ("required", Calling("required")),
+        (named("time"), Calling("required", ("time",), parallel=False)),
+        (allowed("auto", "time"), Calling("auto", ("time",))),
+        (allowed("required", "weather", "time"), Calling("required", ("weather", "time"))),
+    ],
+)
+def test_tool_choice(choice, calling):
+    assert asked(tools=[WEATHER, TIME], tool_choice=choice).calling == calling
+
+
+@pytest.mark.parametrize(
+    ("fields", "param"),
+    [
+        ({"tool_choice": "required"}, "tool_choice"),
+        ({"tools": [], "tool_choice": "required"}, "tool_choice"),
+        ({"tools": [TIME], "tool_choice": named("weather")}, "tool_choice"),
+        ({"tools": [TIME], "tool_choice": allowed("auto", "weather")}, "tool_choice"),
+        ({"tools": [TIME], "tool_choice": "sometimes"}, "tool_choice"),
+        ({"tools": [TIME], "tool_choice": {"type": "function"}}, "tool_choice"),
+        (
+            {"tools": [TIME], "tool_choice": allowed("none", "time")},
+            "tool_choice.allowed_tools.mode",
+        ),
+        ({"tools": [TIME, TIME]}, "tools"),
+        ({"tools": [{"type": "web_search"}]}, "tools[0].type"),
+        ({"tools": [{"type": "function"}]}, "tools[0].function"),
+        ({"tools": [TIME, named("")]}, "tools[1].function.name"),
+        ({"tools": [named("a b")]}, "tools[0].function.name"),
+        ({"tools": [named("x" * 129)]}, "tools[0].function.name"),
+        ({"top_logprobs": 3}, "top_logprobs"),
+        ({"logprobs": True, "top_logprobs": 21}, "top_logprobs"),
+        ({"logprobs": True, "top_logprobs": -1}, "top_logprobs"),
+        ({"n": 0}, "n"),
+        ({"n": 129}, "n"),
+        ({"logit_bias": {"the": 1}}, "logit_bias"),
+        ({"logit_bias": {"-1": 1}}, "logit_bias"),
+        ({"logit_bias": {"5": 101}}, "logit_bias"),
+        ({"reasoning_effort": "maximal"}, "reasoning_effort"),
+        ({"response_format": {"type": "xml"}}, "response_format.type"),
+        ({"response_format": {"type": "json_schema"}}, "response_format.json_schema.schema"),
+        (
+            {"response_format": {"type": "json_schema", "json_schema": {"name": "x"}}},
+            "response_format.json_schema.schema",
+        ),
+        ({"response_format": {"type": "grammar"}}, "response_format.definition"),
+        (
+            {"response_format": {"type": "grammar", "definition": "x", "syntax": "gbnf"}},
+            "response_format.syntax",
+        ),
+    ],
+)
+def test_what_makes_no_sense_is_named(fields, param):
+    found, message = problem(**fields)
+    assert found == param
+    assert param.split(".")[0] in message
+
+
+SCHEMA = {"type": "object"}
+
+
+@pytest.mark.parametrize(
+    ("given", "grammar"),
+    [
+        (None, None),
+        ({"type": "text"}, None),
+        ({"type": "json_object"}, JsonObject()),
+        (
+            {"type": "json_schema", "json_schema": {"name": "x", "schema": SCHEMA, "strict": True}},
+            JsonSchema(SCHEMA, "response_format.json_schema.schema"),
+        ),
+        (
+            {"type": "json_schema", "schema": SCHEMA},
+            JsonSchema(SCHEMA, "response_format.schema"),
+        ),
+        ({"type": "grammar", "syntax": "lark", "definition": "start: A"}, Lark("start: A")),
+        ({"type": "grammar", "syntax": "regex", "definition": "a+"}, Regex("a+")),
+    ],
+)
+def test_response_format(given, grammar):
+    assert asked(response_format=given).grammar == grammar
+
+
+@pytest.mark.parametrize(
+    ("effort", "level"),
+    [("none", "low"), ("minimal", "low"), ("medium", "medium"), ("max", "high"), ("auto", None)],
+)
+def test_effort_is_served_by_the_nearest_level_and_never_switches_thinking_off(effort, level):
+    prompt = asked(reasoning_effort=effort).prompt
+    assert isinstance(prompt, Conversation)
+    assert (prompt.effort, prompt.template_kwargs) == (level, {})

@@ -104,7 +104,7 @@ def test_an_answer_that_takes_too_long_is_cancelled_and_told_so(child):
         lines = response.iter_lines()
         next(line for line in lines if "begun" in line)
         server.process.send_signal(signal.SIGINT)
-        *_, last = (line for line in lines if line)
+        *_, last, _ = (line for line in lines if line)
     assert json.loads(last.removeprefix("data: "))["error"]["code"] == "cancelled"
     assert server.end() == (0, "")
 

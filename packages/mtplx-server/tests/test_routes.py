@@ -30,7 +30,7 @@ def test_one_model(serve, name):
     assert serve().get(f"/v1/models/{name}").json() == CARD
 
 
-@pytest.mark.parametrize("name", ["nope", "org", "no%2Fpe", "%FF", "org%252Fscripted"])
+@pytest.mark.parametrize("name", ["nope", "org", "no%2Fpe", "%FF", "org%252Fscripted", "%2F", "/"])
 def test_an_unknown_model(serve, name):
     response = serve().get(f"/v1/models/{name}")
     assert response.status_code == 404
@@ -104,7 +104,7 @@ def test_a_dead_engine_is_reported_and_nobody_hangs(serve):
         lines = response.iter_lines()
         next(lines)
         engine.fail("out of memory")
-        *_, last = (line for line in lines if line)
+        *_, last, _ = (line for line in lines if line)
     assert json.loads(last.removeprefix("data: "))["error"]["code"] == "engine_failed"
     health = client.get("/health")
     assert health.status_code == 503

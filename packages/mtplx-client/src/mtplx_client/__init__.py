@@ -37,8 +37,8 @@ from mtplx_client.wire.chat import (
     ChatCompletionChunk,
     ChatCompletionRequest,
     ChatMessage,
-    StreamOptions,
 )
+from mtplx_client.wire.options import StreamOptions
 
 if TYPE_CHECKING:
     from mtplx_client.async_client import AsyncClient

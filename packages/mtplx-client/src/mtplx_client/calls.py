@@ -12,7 +12,7 @@ from pydantic import ValidationError
 
 from mtplx_client._sse import ServerEvent
 from mtplx_client.errors import InvalidReply, StreamFailed, status_error
-from mtplx_client.wire._base import WireReply, WireRequest
+from mtplx_client.wire.base import WireReply, WireRequest
 from mtplx_client.wire.chat import ChatCompletion, ChatCompletionChunk, ChatCompletionRequest
 from mtplx_client.wire.error import ErrorReply
 from mtplx_client.wire.health import Health
@@ -44,7 +44,9 @@ class Call(Generic[Reply]):
     @property
     def content(self) -> bytes | None:
         """The body's bytes; fields that were not set are left out."""
-        return None if self.body is None else self.body.model_dump_json(exclude_unset=True).encode()
+        if self.body is None:
+            return None
+        return self.body.model_dump_json(exclude_unset=True, by_alias=True).encode()
 
     @property
     def headers(self) -> dict[str, str]:

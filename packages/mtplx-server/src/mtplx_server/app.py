@@ -8,10 +8,16 @@ from mtplx_engine.interface import ChatEngine
 from mtplx_server.http.failures import EnvelopeErrorHandler
 from mtplx_server.http.middleware import request_id
 from mtplx_server.http.mount import mount
-from mtplx_server.protocols import health, models, openai_chat
+from mtplx_server.protocols import health, models, openai_chat, openai_completions, openapi
 from mtplx_server.settings import ServerSettings
 
-PROTOCOLS = (health.PROTOCOL, models.PROTOCOL, openai_chat.PROTOCOL)
+APIS = (
+    health.PROTOCOL,
+    models.PROTOCOL,
+    openai_chat.PROTOCOL,
+    openai_completions.PROTOCOL,
+)
+PROTOCOLS = (*APIS, openapi.protocol(APIS))
 
 _HOURS_S = 24 * 3600
 

@@ -15,6 +15,9 @@ class ServerSettings:
         port: Port to listen on; 0 takes any free one.
         keepalive_s: A streamed answer that is silent for so long gets a comment, so that nobody
             on the way takes the connection for dead.
+        stream_interval: Tokens in a frame of a streamed answer.
+        stream_pacing: Whether the tokens of a round are sent one after the other over the time of
+            a round, rather than at once.
         drain_s: When told to stop, running answers may go on for so long.
         strict_fields: Refuse request fields that would have no effect, instead of naming them in
             the reply.
@@ -25,6 +28,8 @@ class ServerSettings:
     host: str = "127.0.0.1"
     port: int = 8000
     keepalive_s: float = 10.0
+    stream_interval: int = 1
+    stream_pacing: bool = True
     drain_s: float = 10.0
     strict_fields: bool = False
     strict_model: bool = False
@@ -37,5 +42,7 @@ class ServerSettings:
             raise InvalidSetting(f"keepalive_s must be more than 0; got {self.keepalive_s}.")
         if not (math.isfinite(self.drain_s) and self.drain_s >= 0):
             raise InvalidSetting(f"drain_s must be 0 or more; got {self.drain_s}.")
+        if self.stream_interval < 1:
+            raise InvalidSetting(f"stream_interval must be 1 or more; got {self.stream_interval}.")
         if self.max_body_bytes < 1:
             raise InvalidSetting(f"max_body_bytes must be 1 or more; got {self.max_body_bytes}.")

@@ -40,6 +40,16 @@ def serve(
     keepalive_s: Annotated[
         float, typer.Option(help="A streamed answer silent for so long gets a comment.")
     ] = 10.0,
+    stream_interval: Annotated[
+        int, typer.Option(min=1, help="Tokens in a frame of a streamed answer.")
+    ] = 1,
+    stream_pacing: Annotated[
+        bool,
+        typer.Option(
+            "--stream-pacing/--no-stream-pacing",
+            help="Send the tokens of a round one after the other over the time of a round.",
+        ),
+    ] = True,
     drain_s: Annotated[
         float, typer.Option(help="On Ctrl-C, running answers may go on for so long.")
     ] = 10.0,
@@ -69,6 +79,8 @@ def serve(
             host=host,
             port=port,
             keepalive_s=keepalive_s,
+            stream_interval=stream_interval,
+            stream_pacing=stream_pacing,
             drain_s=drain_s,
             strict_fields=strict_fields,
             strict_model=strict_model,

@@ -5,15 +5,12 @@ The request declares the fields that the server honours. Others are accepted as 
 
 from typing import Annotated, Any
 
-from pydantic import FailFast, Field
+from pydantic import Field
 from typing_extensions import TypeAliasType
 
-from mtplx_client.wire._base import WireReply, WireRequest
-
-# Far beyond any real conversation. The bound, and giving up at the first bad element, keep a
-# hostile body from costing seconds.
-MAX_ELEMENTS = 10_000
-_BOUNDED = (FailFast(), Field(max_length=MAX_ELEMENTS))
+from mtplx_client.wire.base import WireReply, WireRequest
+from mtplx_client.wire.options import BOUNDED, GenerationOptions
+from mtplx_client.wire.usage import Report, Usage
 
 
 class ContentPart(WireRequest):
@@ -23,140 +20,183 @@ class ContentPart(WireRequest):
     text: str | None = None
 
 
-# Aliases, because bounds are not hashable and so cannot stand in a union themselves.
-Parts = TypeAliasType("Parts", Annotated[list[ContentPart], *_BOUNDED])
-Strings = TypeAliasType("Strings", Annotated[list[str], *_BOUNDED])
+Parts = TypeAliasType("Parts", Annotated[list[ContentPart], *BOUNDED])
+
+
+class CalledFunction(WireRequest):
+    """What an assistant called.
+
+    Attributes:
+        name: Of the function.
+        arguments: JSON text of an object.
+    """
+
+    name: str
+    arguments: str
+
+
+class MessageToolCall(WireRequest):
+    """A call that an assistant made.
+
+    Attributes:
+        id: What the message with its result refers to.
+        type: `function`.
+        function: What was called.
+    """
+
+    id: str
+    function: CalledFunction
+    type: str = "function"
+
+
+ToolCalls = TypeAliasType("ToolCalls", Annotated[list[MessageToolCall], *BOUNDED])
 
 
 class ChatMessage(WireRequest):
     """One turn of the conversation.
 
     Attributes:
-        role: `system`, `developer` (the same), `user` or `assistant`.
+        role: `system`, `developer` (the same), `user`, `assistant` or `tool`.
         content: Text, or parts of it. None only for an assistant.
         reasoning_content: What an assistant thought before it spoke.
         reasoning: Another name for `reasoning_content`.
+        tool_calls: Functions that an assistant called.
+        tool_call_id: The call whose result a message of role `tool` brings.
     """
 
     role: str
     content: str | Parts | None = None
     reasoning_content: str | None = None
     reasoning: str | None = None
+    tool_calls: ToolCalls | None = None
+    tool_call_id: str | None = None
 
 
-class StreamOptions(WireRequest):
-    """Options of a streamed answer.
+class FunctionDefinition(WireRequest):
+    """A function that the model may call.
 
     Attributes:
-        include_usage: Send a last chunk with token counts.
+        name: Up to 128 letters, digits and `_ - . : /`.
+        description: What it does, for the model.
+        parameters: JSON schema of its arguments, an object; None: it takes none.
+        strict: Whether calls must keep to the schema.
     """
 
-    include_usage: bool | None = None
+    name: str
+    description: str | None = None
+    parameters: dict[str, Any] | None = None
+    strict: bool | None = None
 
 
-class ChatCompletionRequest(WireRequest):
+class ChatTool(WireRequest):
+    """A tool; `type` is `function` for the only kind that is served."""
+
+    type: str
+    function: FunctionDefinition | None = None
+
+
+Tools = TypeAliasType("Tools", Annotated[list[ChatTool], *BOUNDED])
+
+
+class SchemaFormat(WireRequest):
+    """The schema of an answer.
+
+    Attributes:
+        name: For people; not used.
+        description: For people; not used.
+        schema_: JSON schema of the answer; `schema` on the wire.
+        strict: Not used: the schema is always kept to.
+    """
+
+    name: str | None = None
+    description: str | None = None
+    schema_: dict[str, Any] | bool | None = Field(None, alias="schema")
+    strict: bool | None = None
+
+
+class ResponseFormat(WireRequest):
+    """What an answer must look like.
+
+    Attributes:
+        type: `text`, `json_object`, `json_schema` or `grammar`. (The last is an extension)
+        json_schema: For `json_schema`.
+        schema_: A schema without the wrapping of `json_schema`; `schema` on the wire.
+        syntax: For `grammar`: `lark` or `regex`.
+        definition: For `grammar`: its text.
+    """
+
+    type: str
+    json_schema: SchemaFormat | None = None
+    schema_: dict[str, Any] | None = Field(None, alias="schema")
+    syntax: str | None = None
+    definition: str | None = None
+
+
+class ChatCompletionRequest(GenerationOptions):
     """What to generate. A field that is None takes the model's own default.
 
     Attributes:
         messages: The conversation, at least one message.
-        model: Name of the model.
-        max_completion_tokens: At most so many tokens, reasoning included.
-        max_tokens: The older name; `max_completion_tokens` wins.
-        temperature: 0 to 2; 0 always takes the most probable token.
-        top_p: Mass of the most probable tokens that are kept.
-        top_k: Number of the most probable tokens that are kept; 0 keeps all.
-        min_p: Drop tokens less probable than this times the most probable.
-        seed: Makes the answer reproducible.
-        stop: Strings that end the answer.
-        stream: Send the answer in chunks as it is made.
-        stream_options: Options of a streamed answer.
-        chat_template_kwargs: Extra variables for the chat template.
-        depth: Tokens drafted per round; 0 decodes plainly.
-        generation_mode: `mtp` drafts, `ar` decodes plainly.
-        acceptance: How drafts are judged: `auto`, `coupled` or `rejection`.
+        max_completion_tokens: At most so many tokens, reasoning included; wins over `max_tokens`.
+        tools: Functions that the model may ask the client to run.
+        tool_choice: `auto`, `none`, `required`, one function by name, or `allowed_tools`.
+        parallel_tool_calls: Whether one answer may hold several calls.
+        response_format: `text`, `json_object`, `json_schema`; also `grammar` with a `syntax` of
+            `lark` or `regex` and a `definition`.
+        logprobs: Tell each token's log-probability under the model's own law.
+        top_logprobs: So many of the likeliest tokens beside it; 0 to 20, needs `logprobs`.
+        reasoning_effort: How much to think, where the model has levels.
+        chat_template_kwargs: Variables for the chat template, for example `enable_thinking`.
+            (Extension)
     """
 
-    messages: Annotated[list[ChatMessage], *_BOUNDED]
-    model: str | None = None
+    messages: Annotated[list[ChatMessage], *BOUNDED]
     max_completion_tokens: int | None = None
-    max_tokens: int | None = None
-    temperature: float | None = None
-    top_p: float | None = None
-    top_k: int | None = None
-    min_p: float | None = None
-    seed: int | None = None
-    stop: str | Strings | None = None
-    stream: bool | None = None
-    stream_options: StreamOptions | None = None
+    tools: Tools | None = None
+    tool_choice: str | dict[str, Any] | None = None
+    parallel_tool_calls: bool | None = None
+    response_format: ResponseFormat | None = None
+    logprobs: bool | None = None
+    top_logprobs: int | None = None
+    reasoning_effort: str | None = None
     chat_template_kwargs: dict[str, Any] | None = None
-    depth: int | None = None
-    generation_mode: str | None = None
-    acceptance: str | None = None
 
 
-class PromptTokensDetails(WireReply):
-    """Of the prompt's tokens, those that were not computed again."""
+class TopLogprob(WireReply):
+    """A likely token; `bytes` are what it stands for, also where `token` cannot show them."""
 
-    cached_tokens: int = 0
-
-
-class CompletionTokensDetails(WireReply):
-    """Of the answer's tokens, those that were reasoning."""
-
-    reasoning_tokens: int = 0
+    token: str
+    logprob: float
+    bytes: list[int] | None = None
 
 
-class ChatUsage(WireReply):
-    """Token counts."""
+class TokenLogprob(TopLogprob):
+    """A token of the answer, and the likeliest ones at its place."""
 
-    prompt_tokens: int
-    completion_tokens: int
-    total_tokens: int
-    prompt_tokens_details: PromptTokensDetails | None = None
-    completion_tokens_details: CompletionTokensDetails | None = None
+    top_logprobs: list[TopLogprob] = Field(default_factory=list)
 
 
-class Report(WireReply):
-    """How the answer was made; under `mtplx` in a reply, and in the finish chunk of a stream.
+class ChoiceLogprobs(WireReply):
+    """Of all tokens drawn: of reasoning, text and calls, and the end token."""
 
-    Attributes:
-        request_id: The same as the `x-request-id` header.
-        mode: `mtp` when the head could draft, `copy` when drafts were copied only, `plain` when
-            every token was decoded alone.
-        depth: Tokens that the head drafts per usual round, at the end.
-        acceptance: The rule that judged the drafts; None when plain.
-        rounds: Forward passes after the prompt.
-        drafted: Drafts judged at position 1, 2, ... of a round.
-        accepted: Drafts accepted at position 1, 2, ... of a round.
-        copied: Drafts copied from earlier text.
-        copies_accepted: Those of them that were accepted.
-        forced: Tokens that a grammar left no choice about.
-        queue_s: Seconds until the model first worked on the request.
-        prefill_s: Seconds for the prompt and the first token.
-        decode_s: Seconds from the first token to the last.
-        tokens_per_s: Tokens per second while decoding; None when there was only one token.
-        peak_memory: Most bytes that MLX held while this request had its turns.
-        stop_sequence: The stop string that ended the answer, or None.
-        ignored_fields: Request fields that had no effect.
-    """
+    content: list[TokenLogprob] | None = None
+    refusal: None = None
 
-    request_id: str
-    mode: str
-    depth: int
-    acceptance: str | None = None
-    rounds: int = 0
-    drafted: list[int] = Field(default_factory=list)
-    accepted: list[int] = Field(default_factory=list)
-    copied: int = 0
-    copies_accepted: int = 0
-    forced: int = 0
-    queue_s: float = 0.0
-    prefill_s: float = 0.0
-    decode_s: float = 0.0
-    tokens_per_s: float | None = None
-    peak_memory: int = 0
-    stop_sequence: str | None = None
-    ignored_fields: list[str] = Field(default_factory=list)
+
+class FunctionCall(WireReply):
+    """What the model calls; `arguments` is JSON text, in a chunk a piece of it."""
+
+    name: str | None = None
+    arguments: str | None = None
+
+
+class ToolCall(WireReply):
+    """A call; in a chunk `id`, `type` and the name come with its first piece only."""
+
+    index: int | None = None
+    id: str | None = None
+    type: str | None = None
+    function: FunctionCall | None = None
 
 
 class ReplyMessage(WireReply):
@@ -165,26 +205,27 @@ class ReplyMessage(WireReply):
     role: str
     content: str | None = None
     reasoning_content: str | None = None
+    tool_calls: list[ToolCall] | None = None
 
 
 class Choice(WireReply):
-    """One answer and why it ended: `stop` or `length`."""
+    """One answer and why it ended: `stop`, `length` or `tool_calls`."""
 
     index: int
     message: ReplyMessage
     finish_reason: str | None = None
-    logprobs: Any = None
+    logprobs: ChoiceLogprobs | None = None
 
 
 class ChatCompletion(WireReply):
-    """A whole answer."""
+    """Whole answers."""
 
     id: str
     object: str = "chat.completion"
     created: int
     model: str
     choices: list[Choice]
-    usage: ChatUsage | None = None
+    usage: Usage | None = None
     mtplx: Report | None = None
 
 
@@ -194,6 +235,7 @@ class Delta(WireReply):
     role: str | None = None
     content: str | None = None
     reasoning_content: str | None = None
+    tool_calls: list[ToolCall] | None = None
 
 
 class ChunkChoice(WireReply):
@@ -202,16 +244,16 @@ class ChunkChoice(WireReply):
     index: int
     delta: Delta
     finish_reason: str | None = None
-    logprobs: Any = None
+    logprobs: ChoiceLogprobs | None = None
 
 
 class ChatCompletionChunk(WireReply):
-    """One chunk of a streamed answer."""
+    """One chunk of streamed answers."""
 
     id: str
     object: str = "chat.completion.chunk"
     created: int
     model: str
     choices: list[ChunkChoice] = Field(default_factory=list)
-    usage: ChatUsage | None = None
+    usage: Usage | None = None
     mtplx: Report | None = None

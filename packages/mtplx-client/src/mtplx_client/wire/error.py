@@ -1,6 +1,6 @@
 """OpenAI's error envelope."""
 
-from mtplx_client.wire._base import WireReply
+from mtplx_client.wire.base import WireReply
 
 
 class ErrorDetail(WireReply):

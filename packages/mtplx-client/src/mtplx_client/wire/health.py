@@ -1,6 +1,6 @@
 """`GET /health`."""
 
-from mtplx_client.wire._base import WireReply
+from mtplx_client.wire.base import WireReply
 
 
 class Health(WireReply):

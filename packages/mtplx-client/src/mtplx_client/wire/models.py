@@ -2,7 +2,7 @@
 
 from pydantic import Field
 
-from mtplx_client.wire._base import WireReply
+from mtplx_client.wire.base import WireReply
 
 
 class ModelCard(WireReply):

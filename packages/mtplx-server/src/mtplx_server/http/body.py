@@ -12,7 +12,7 @@ from pydantic_core import ErrorDetails, from_json
 from sanic import Request
 from sanic.http import Http
 
-from mtplx_client.wire._base import WireRequest
+from mtplx_client.wire.base import WireRequest
 from mtplx_server.errors import Problem, RequestRefused, bad_request
 
 Body = TypeVar("Body", bound=WireRequest)

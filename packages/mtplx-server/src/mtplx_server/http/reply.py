@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 
 from sanic import HTTPResponse
 
-from mtplx_client.wire._base import WireReply
+from mtplx_client.wire.base import WireReply
 
 
 class Reply(HTTPResponse):

@@ -1,12 +1,15 @@
-"""Pumps a generation to a client: events to frames, frames to the socket, comments in silence."""
+"""Pumps answers to a client: events to frames, frames to the socket, comments in silence."""
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Sequence
+from typing import Any, cast
 
 from mtplx_engine.events import Event
 from mtplx_server.errors import problem_of
 from mtplx_server.http import sse
+from mtplx_server.http.merging import Burst
+from mtplx_server.http.pacing import Clock, Cutter, Pace
 from mtplx_server.protocols.base import StreamEncoder
 
 _log = logging.getLogger(__name__)
@@ -15,36 +18,30 @@ Send = Callable[[bytes], Awaitable[None]]
 
 
 async def pump(
-    events: AsyncIterator[Event],
+    started: Sequence[Event],
+    source: AsyncIterator[Burst],
     encoder: StreamEncoder,
     send: Send,
     *,
+    pace: Pace,
     keepalive_s: float,
     request_id: str,
 ) -> None:
-    """Send a whole answer whose prompt was accepted; a failure is told inside the stream.
+    """Send whole answers to an accepted prompt; a failure is told inside the stream.
 
     Args:
-        events: The rest of a generation.
+        started: The first event of each generation.
+        source: The rest of the generations.
         encoder: Writes the frames.
         send: Waits until the client has room for more.
+        pace: How the answers are cut into frames.
         keepalive_s: Silence of this length is broken by a comment.
         request_id: Names the request in the log.
     """
     try:
-        await send(sse.encode(encoder.open()))
-        while True:
-            try:
-                async with asyncio.timeout(keepalive_s):
-                    event = await anext(events)
-            except TimeoutError:
-                await send(sse.KEEP_ALIVE)
-                continue
-            except StopAsyncIteration:
-                break
-            frames = encoder.feed(event)
-            if frames:
-                await send(sse.encode(frames))
+        first = [frame for at, each in enumerate(started) for frame in encoder.feed(at, each)]
+        await send(sse.encode([*encoder.open(), *first]))
+        await _pump(source, encoder, send, pace, keepalive_s)
         last = encoder.close()
     except Exception as error:
         problem = problem_of(error)
@@ -52,3 +49,46 @@ async def pump(
             _log.exception("Request %s failed after its answer had begun", request_id)
         last = encoder.fail(problem)
     await send(sse.encode(last))
+
+
+async def _pump(
+    source: AsyncIterator[Burst],
+    encoder: StreamEncoder,
+    send: Send,
+    pace: Pace,
+    keepalive_s: float,
+) -> None:
+    cutters: dict[int, Cutter] = {}
+    clock = Clock()
+    coming = _next(source)
+    try:
+        while True:
+            while not await _came(coming, keepalive_s):
+                await send(sse.KEEP_ALIVE)
+            try:
+                choice, burst = coming.result()
+            except StopAsyncIteration:
+                return
+            coming = _next(source)
+            clock.arrived()
+            groups = cutters.setdefault(choice, Cutter(pace)).cut(burst)
+            for at, group in enumerate(groups):
+                # Once more has come there is nothing to wait for.
+                if at and not coming.done():
+                    await _came(coming, clock.pause_s(len(groups)))
+                frames = [frame for event in group for frame in encoder.feed(choice, event)]
+                if frames:
+                    await send(sse.encode(frames))
+    finally:
+        coming.cancel()
+        await asyncio.wait({coming})
+
+
+def _next(source: AsyncIterator[Burst]) -> asyncio.Task[Burst]:
+    return asyncio.create_task(cast(Coroutine[Any, Any, Burst], anext(source)))
+
+
+async def _came(coming: asyncio.Task[Burst], timeout_s: float) -> bool:
+    """Wait until something has come, for so long; return whether it has."""
+    done, _ = await asyncio.wait({coming}, timeout=timeout_s)
+    return bool(done)

@@ -1,6 +1,7 @@
 """`GET /health` and `GET /`: is it there, what does it serve, how busy is it."""
 
-from mtplx_client.wire._base import WireReply
+from mtplx_client.wire.base import WireReply
+from mtplx_client.wire.error import ErrorReply
 from mtplx_client.wire.health import Health
 from mtplx_server._version import __version__
 from mtplx_server.protocols.base import ApiProtocol, Lookup, Snapshot
@@ -42,6 +43,10 @@ def _landing(snapshot: Snapshot, _: str) -> tuple[int, Landing]:
 
 PROTOCOL = ApiProtocol(
     name="health",
-    endpoints=(Lookup("/health", _health), Lookup("/", _landing)),
+    endpoints=(
+        Lookup("/health", "Tell state and load", _health, Health, statuses=(200, 503)),
+        Lookup("/", "Tell what this is", _landing, Landing),
+    ),
     error=error_reply,
+    envelope=ErrorReply,
 )

@@ -1,5 +1,6 @@
 """`GET /v1/models` and `GET /v1/models/{id}`: what is being served."""
 
+from mtplx_client.wire.error import ErrorReply
 from mtplx_client.wire.models import ModelCard, ModelList
 from mtplx_engine.info import ModelInfo
 from mtplx_server.errors import unknown_model
@@ -25,9 +26,9 @@ def _list(snapshot: Snapshot, _: str) -> tuple[int, ModelList]:
 
 def _get(snapshot: Snapshot, rest: str) -> tuple[int, ModelCard | ModelList]:
     # Ids hold slashes, so the route takes any path, and a closing slash comes with it.
-    model_id = rest.removesuffix("/")
-    if not model_id:
+    if not rest:
         return _list(snapshot, rest)
+    model_id = rest.removesuffix("/")
     if model_id != snapshot.model.id:
         raise unknown_model(model_id, snapshot.model.id)
     return 200, _card(snapshot.model)
@@ -35,6 +36,10 @@ def _get(snapshot: Snapshot, rest: str) -> tuple[int, ModelCard | ModelList]:
 
 PROTOCOL = ApiProtocol(
     name="models",
-    endpoints=(Lookup("/v1/models", _list), Lookup("/v1/models/<model_id:path>", _get)),
+    endpoints=(
+        Lookup("/v1/models", "List what is served", _list, ModelList),
+        Lookup("/v1/models/<model_id:path>", "Tell of one model", _get, ModelCard),
+    ),
     error=error_reply,
+    envelope=ErrorReply,
 )

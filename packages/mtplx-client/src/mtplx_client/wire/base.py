@@ -9,7 +9,14 @@ class WireRequest(BaseModel):
     The server decides what becomes of unknown fields. None means the same as an absent field.
     """
 
-    model_config = ConfigDict(extra="allow", strict=True, frozen=True, protected_namespaces=())
+    model_config = ConfigDict(
+        extra="allow",
+        strict=True,
+        frozen=True,
+        protected_namespaces=(),
+        validate_by_name=True,
+        validate_by_alias=True,
+    )
 
 
 class WireReply(BaseModel):

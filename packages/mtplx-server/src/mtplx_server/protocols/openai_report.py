@@ -1,0 +1,115 @@
+"""Token counts and statistics of some answers to one request, for both OpenAI surfaces."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import zip_longest
+
+from mtplx_client.wire.usage import (
+    CompletionTokensDetails,
+    PromptTokensDetails,
+    Report,
+    Usage,
+)
+from mtplx_engine.events import Finished
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What a report tells of the request.
+
+    Attributes:
+        request_id: The same as the `x-request-id` header.
+        model: Id of the served model.
+        requested_model: The name that the request used.
+        ignored_fields: Request fields that had no effect.
+        choices: Answers to each prompt.
+        grammar: What gives the answers their form.
+        effort: The level of thinking.
+    """
+
+    request_id: str
+    model: str
+    requested_model: str | None
+    ignored_fields: list[str]
+    choices: int = 1
+    grammar: str | None = None
+    effort: str | None = None
+
+
+def usage(finished: Sequence[Finished], choices: int) -> Usage:
+    """Token counts; a prompt that several answers share is counted once.
+
+    Args:
+        finished: The ends of all answers, in order.
+        choices: Answers to each prompt.
+    """
+    prompt = sum(each.usage.prompt_tokens for each in finished[::choices])
+    completion = sum(each.usage.completion_tokens for each in finished)
+    reasoning = sum(each.usage.reasoning_tokens for each in finished)
+    return Usage(
+        prompt_tokens=prompt,
+        completion_tokens=completion,
+        total_tokens=prompt + completion,
+        prompt_tokens_details=PromptTokensDetails(cached_tokens=0),
+        completion_tokens_details=CompletionTokensDetails(reasoning_tokens=reasoning),
+    )
+
+
+def report(finished: Sequence[Finished], asked: Asked) -> Report:
+    """Statistics of all answers together."""
+    how, first = [each.speculation for each in finished], finished[0]
+    counts = usage(finished, asked.choices)
+    prompt, completion = counts.prompt_tokens, counts.completion_tokens
+    rounds = sum(each.rounds for each in how)
+    drafted = _by_position([each.drafted for each in how])
+    accepted = _by_position([each.accepted for each in how])
+    times = [each.timings for each in finished]
+    queue, prefill = max(each.queue_s for each in times), max(each.prefill_s for each in times)
+    decode = max(each.decode_s for each in times)
+    calls = [each.calls for each in finished if each.calls is not None]
+    # The first token of an answer comes with the prompt.
+    decoded = completion - len(finished)
+    return Report(
+        request_id=asked.request_id,
+        model=asked.model,
+        requested_model=asked.requested_model,
+        mode=how[0].mode,
+        depth=how[0].depth,
+        acceptance=how[0].acceptance,
+        rounds=rounds,
+        drafted=drafted,
+        accepted=accepted,
+        acceptance_rate=_ratio(sum(accepted), sum(drafted)),
+        tokens_per_round=_ratio(decoded, rounds),
+        copied=sum(each.copied for each in how),
+        copies_accepted=sum(each.copies_accepted for each in how),
+        forced=sum(each.forced for each in how),
+        prompt_tokens=prompt,
+        cached_tokens=0,
+        completion_tokens=completion,
+        reasoning_tokens=sum(each.usage.reasoning_tokens for each in finished),
+        queue_s=round(queue, 6),
+        prefill_s=round(prefill, 6),
+        decode_s=round(decode, 6),
+        first_token_s=round(queue + prefill, 6),
+        total_s=round(queue + prefill + decode, 6),
+        prefill_tokens_per_s=_ratio(prompt, prefill),
+        tokens_per_s=_ratio(decoded, decode) if decoded > 0 else None,
+        peak_memory=max(each.peak_memory for each in finished),
+        stop_sequence=first.stop_sequence,
+        grammar=asked.grammar,
+        effort=asked.effort,
+        tool_dialect=calls[0].dialect if calls else None,
+        tool_calls=sum(each.complete for each in calls),
+        broken_calls=sum(each.broken for each in calls),
+        dropped_calls=sum(each.dropped for each in calls),
+        ignored_fields=asked.ignored_fields,
+    )
+
+
+def _by_position(counts: Sequence[tuple[int, ...]]) -> list[int]:
+    return [sum(column) for column in zip_longest(*counts, fillvalue=0)]
+
+
+def _ratio(value: float, of: float) -> float | None:
+    return round(value / of, 3) if of > 0 else None

@@ -1,0 +1,175 @@
+"""`GET /openapi.json`: the protocols as an OpenAPI 3.1 document, made from the wire models."""
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from pydantic.json_schema import GenerateJsonSchema, models_json_schema
+from pydantic_core.core_schema import ModelSchema
+
+from mtplx_client.wire.base import WireReply
+from mtplx_client.wire.error import ErrorReply
+from mtplx_server._version import __version__
+from mtplx_server.protocols.base import ApiProtocol, Generate, Lookup
+from mtplx_server.protocols.openai_error import error_reply
+from mtplx_server.protocols.wire_docs import described, purpose
+
+Json = dict[str, Any]
+Schemas = Mapping[type, Json]  # references to them
+
+_PARAMETER = re.compile(r"<(\w+):path>")
+_FAILURES = {
+    "400": "The body or a field is wrong; `param` names the field.",
+    "404": "Another model was named, and the server is strict about it.",
+    "408": "The body did not arrive.",
+    "413": "The body is too large.",
+    "500": "The model or the server failed.",
+    "503": "Too busy, or stopped; try again after `Retry-After` seconds.",
+    "507": "The request needs more memory than there is.",
+}
+_UNKNOWN = {"404": "There is nothing of that name."}
+_OTHERS = {"default": "Any other failure."}
+
+
+class Document(WireReply):
+    """An OpenAPI document.
+
+    Attributes:
+        openapi: The version of OpenAPI that it is written in.
+        info: Name and version of the server.
+        paths: What is offered where.
+        components: Schemas of bodies, by name.
+    """
+
+    openapi: str
+    info: Json
+    paths: Json
+    components: Json
+
+
+def protocol(others: Sequence[ApiProtocol]) -> ApiProtocol:
+    """The protocol that offers the document of some others."""
+    written = document(others)
+    lookup = Lookup("/openapi.json", "Describe the API", lambda *_: (200, written), Document)
+    return ApiProtocol("openapi", (lookup,), error_reply, ErrorReply)
+
+
+def document(protocols: Sequence[ApiProtocol]) -> Document:
+    """Describe some protocols."""
+    references, definitions = models_json_schema(
+        [(model, "validation") for model in _models(protocols)],
+        schema_generator=_Words,
+        ref_template="#/components/schemas/{model}",
+    )
+    schemas = {model: reference for (model, _), reference in references.items()}
+    return Document(
+        openapi="3.1.0",
+        info={"title": "mtplx", "version": __version__},
+        paths={
+            _PARAMETER.sub(r"{\1}", endpoint.path): _operation(endpoint, each, schemas)
+            for each in protocols
+            for endpoint in each.endpoints
+        },
+        components={"schemas": definitions["$defs"]},
+    )
+
+
+def _models(protocols: Sequence[ApiProtocol]) -> set[type[Any]]:
+    models: set[type[Any]] = set()
+    for each in protocols:
+        models |= {each.envelope} | {endpoint.reply for endpoint in each.endpoints}
+        for endpoint in each.endpoints:
+            if isinstance(endpoint, Generate):
+                models |= {endpoint.wire, endpoint.chunk}
+    return models
+
+
+class _Words(GenerateJsonSchema):
+    """Pydantic's schemas with the words of the docstrings.
+
+    Replies, too, are described as they are read: a field with a default may be left out.
+    """
+
+    def model_schema(self, schema: ModelSchema) -> Json:
+        """The schema of one model."""
+        made = super().model_schema(schema)
+        made["description"] = purpose(schema["cls"])
+        for name, text in described(schema["cls"]).items():
+            if text:
+                made["properties"][name]["description"] = text
+        return made
+
+    def field_title_should_be_set(self, schema: Any) -> bool:
+        """Never: a title is only the name again."""
+        return False
+
+
+def _operation(endpoint: Generate | Lookup, protocol: ApiProtocol, schemas: Schemas) -> Json:
+    match endpoint:
+        case Generate():
+            method, failures = "post", _FAILURES
+            body = {"required": True, "content": _json(schemas[endpoint.wire])}
+            rest: Json = {"requestBody": body}
+            replies = {"200": _answers(endpoint, protocol, schemas)}
+        case Lookup():
+            method, failures = "get", {}
+            rest, replies = {}, _found(endpoint, schemas)
+            if parameter := _PARAMETER.search(endpoint.path):
+                failures = _UNKNOWN
+                rest = {"parameters": [_parameter(parameter[1])]}
+    for status, words in {**failures, **_OTHERS}.items():
+        replies[status] = {"description": words, "content": _json(schemas[protocol.envelope])}
+    return {
+        method: {
+            "operationId": _name(method, endpoint.path),
+            "summary": endpoint.summary,
+            "tags": [protocol.name],
+            **rest,
+            "responses": replies,
+        }
+    }
+
+
+def _name(method: str, path: str) -> str:
+    words = re.findall(r"\w+", _PARAMETER.sub(r"\1", path))
+    return "_".join([method, *(words or ["root"])])
+
+
+def _parameter(name: str) -> Json:
+    """The rest of a path; that it may hold slashes OpenAPI cannot say."""
+    schema = {"type": "string", "minLength": 1}
+    return {"name": name, "in": "path", "required": True, "schema": schema}
+
+
+def _json(schema: Json) -> Json:
+    return {"application/json": {"schema": schema}}
+
+
+def _found(endpoint: Lookup, schemas: Schemas) -> Json:
+    content = _json(schemas[endpoint.reply])
+    return {
+        str(status): {"description": "What there is to tell.", "content": content}
+        for status in endpoint.statuses
+    }
+
+
+def _answers(endpoint: Generate, protocol: ApiProtocol, schemas: Schemas) -> Json:
+    event = _event({"anyOf": [schemas[endpoint.chunk], schemas[protocol.envelope]]})
+    return {
+        "description": "The answers; with `stream` in pieces, as events.",
+        "content": {
+            **_json(schemas[endpoint.reply]),
+            "text/event-stream": {"schema": event},
+        },
+    }
+
+
+def _event(message: Json) -> Json:
+    """One of many: OpenAPI has a word for that, `itemSchema`, only from 3.2 on."""
+    json_text = {"contentMediaType": "application/json", "contentSchema": message}
+    return {
+        "description": "One event. The last says `[DONE]`; before it comes what failed, if any.",
+        "type": "object",
+        "properties": {"data": {"type": "string", "anyOf": [{"const": "[DONE]"}, json_text]}},
+        "required": ["data"],
+    }
