@@ -5,12 +5,12 @@ import json
 from collections.abc import AsyncIterator
 from typing import Any
 
-import httpx
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scenarios import CALL, SCENARIOS
 
-from mtplx_client import ChatCompletion, ChatCompletionChunk, accumulate
+from mtplx_client import ChatCompletionChunk, accumulate
 from mtplx_engine.errors import (
     Cancelled,
     ContextOverflow,
@@ -23,10 +23,7 @@ from mtplx_engine.errors import (
 from mtplx_engine.events import (
     Event,
     Finished,
-    Likelihood,
-    PrefillProgress,
     ReasoningDelta,
-    ScoredToken,
     Speculation,
     Started,
     TextDelta,
@@ -34,7 +31,7 @@ from mtplx_engine.events import (
     Usage,
 )
 from mtplx_engine.runtime.generation import fold
-from mtplx_engine.testing import Scored, Script, ScriptedEngine
+from mtplx_engine.testing import Script, ScriptedEngine
 from mtplx_server.http.merging import Burst
 from mtplx_server.http.pacing import Pace
 from mtplx_server.http.stream import pump
@@ -46,39 +43,6 @@ USAGE = {"stream": True, "stream_options": {"include_usage": True}}
 
 TIME = {"type": "function", "function": {"name": "time", "parameters": {"type": "object"}}}
 TOOLS = {"tools": [TIME]}
-CALL = '<tool_call>{"name": "time", "arguments": {"zone": "Asia/Tokyo"}}</tool_call>'
-SCORED = Likelihood(7, "é", "é".encode(), -0.25)
-LIKELY = Likelihood(8, "\ufffd", b"\xc3", float("-inf"))
-
-SCENARIOS = {
-    "text": Script(["Hel", "lo", " there"]),
-    "unicode": Script(["naïve ", "日本語 ", "👩‍👩‍👧", "\u2028", ' "quoted"\\\n']),
-    "reasoning": Script(["two", " plus", " two</think>", "four"], thinks=True),
-    "reasoning twice": Script(["<think>a</think>b<thi", "nk>c</think>", "d"]),
-    "only reasoning": Script(["hm", ", well"], thinks=True, reason="length"),
-    "stop string": Script(["one, "], stop_sequence="two"),
-    "length": Script(["a", "b"], reason="length"),
-    "empty": Script([]),
-    "long prompt": Script([PrefillProgress(10, 30), PrefillProgress(30, 30), "ok"]),
-    "a call": Script(list(CALL)),
-    "thoughts, text, two calls": Script(
-        ["hm</think>", "Let me see.\n\n", CALL, "\n", *CALL], thinks=True
-    ),
-    "a call that is cut": Script(["Well ", CALL[:50]], reason="length"),
-    "a call that is none": Script(["<tool_call>{nonsense}</tool_call>", " is not a call"]),
-    "a broken call": Script([CALL.replace("}}", "")]),
-    "scores": Script(
-        [Scored("é", ScoredToken(SCORED, (SCORED, LIKELY))), Scored("", ScoredToken(LIKELY, ()))]
-    ),
-}
-
-
-PACES: list[dict[str, Any]] = [
-    {},
-    {"stream_pacing": False},
-    {"stream_interval": 3},
-    {"stream_interval": 2, "stream_pacing": False},
-]
 
 
 def data_of(text: str) -> list[str]:
@@ -87,54 +51,6 @@ def data_of(text: str) -> list[str]:
     assert frames.pop() == ""
     assert all(frame.startswith("data: ") for frame in frames)
     return [frame.removeprefix("data: ") for frame in frames]
-
-
-def without_names(answer: ChatCompletion) -> dict[str, Any]:
-    """An answer without what differs between any two requests."""
-    found = answer.model_dump(exclude={"id": True, "created": True, "mtplx": {"request_id"}})
-    for choice in found["choices"]:
-        for call in choice["message"].get("tool_calls") or ():
-            assert call.pop("id").startswith("call_")
-            call.pop("index")
-    return found
-
-
-@pytest.mark.parametrize("script", SCENARIOS.values(), ids=SCENARIOS.keys())
-def test_the_streamed_answer_is_the_unstreamed_one(serve, script):
-    for settings in PACES:
-        client = serve(ScriptedEngine(script), **settings)
-        scored = any(isinstance(step, Scored) for step in script.steps)
-        for fields in (TOOLS, TOOLS | {"n": 3, "logprobs": scored}):
-            check_both_ways(client, BODY | fields)
-
-
-def check_both_ways(client: httpx.Client, body: dict[str, Any]) -> None:
-    whole = client.post("/v1/chat/completions", json=body)
-    assert whole.status_code == 200
-    *chunks, end = data_of(client.post("/v1/chat/completions", json=body | USAGE).text)
-    assert end == "[DONE]"
-
-    joined = accumulate(ChatCompletionChunk.model_validate_json(chunk) for chunk in chunks)
-    assert without_names(joined) == without_names(ChatCompletion.model_validate_json(whole.text))
-
-
-@pytest.mark.parametrize("script", SCENARIOS.values(), ids=SCENARIOS.keys())
-def test_every_stream_has_the_same_frame_of_chunks(serve, script):
-    body = BODY | TOOLS | USAGE
-    text = serve(ScriptedEngine(script)).post("/v1/chat/completions", json=body).text
-    chunks = [json.loads(each) for each in data_of(text)[:-1]]
-    first, *deltas, finish, usage = chunks
-    assert first["choices"][0]["delta"] == {"role": "assistant", "content": ""}
-    assert all(chunk["choices"][0]["finish_reason"] is None for chunk in (first, *deltas))
-    assert all(len(chunk["choices"][0]["delta"]) == 1 for chunk in deltas)
-    assert finish["choices"][0]["delta"] == {}
-    calls = finish["mtplx"]["tool_calls"]
-    assert finish["choices"][0]["finish_reason"] == ("tool_calls" if calls else script.reason)
-    assert finish["mtplx"]["stop_sequence"] == script.stop_sequence
-    assert usage["choices"] == []
-    assert usage["usage"]["prompt_tokens"] == script.prompt_tokens
-    assert all(chunk["usage"] is None for chunk in chunks[:-1])
-    assert len({(chunk["id"], chunk["created"], chunk["model"]) for chunk in chunks}) == 1
 
 
 def test_without_include_usage_no_chunk_speaks_of_usage(serve):

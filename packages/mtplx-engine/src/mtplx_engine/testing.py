@@ -265,7 +265,9 @@ def _play_step(step: Step, generation: Generation, mailbox: Mailbox) -> int:
 
 
 def _form(script: Script, request: ChatRequest) -> AnswerForm:
-    tools = request.prompt.tools if isinstance(request.prompt, Conversation) else ()
+    if not isinstance(request.prompt, Conversation):
+        return AnswerForm()
+    tools = request.prompt.tools
     markers = ReasoningMarkers("<think>", "</think>")
     may_call = tools and request.calling.mode != "none"
     return AnswerForm(
