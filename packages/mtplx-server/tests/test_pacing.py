@@ -128,7 +128,7 @@ def test_tokens_of_a_round_go_out_one_by_one():
     frames = sent_by(two_rounds(), Pace())
     assert len(frames) == 6  # role, a, b, c, finish, [DONE]
     frames = sent_by(two_rounds(), Pace(spread=False))
-    assert len(frames) == 5
+    assert len(frames) == 4
     assert '"content":"bc"' in frames[2]
 
 
