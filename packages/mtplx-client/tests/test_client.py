@@ -15,6 +15,7 @@ from mtplx_client import (
     ChatCompletionRequest,
     ChatMessage,
     Client,
+    CompletionRequest,
     ConnectionFailed,
     InvalidReply,
     NotFound,
@@ -26,6 +27,13 @@ from mtplx_client import (
 )
 from mtplx_client._sse import ServerEvent
 from mtplx_client.errors import StatusError, status_error
+from mtplx_client.wire.chat import (
+    ChatTool,
+    FunctionCall,
+    FunctionDefinition,
+    ResponseFormat,
+    SchemaFormat,
+)
 from mtplx_engine.errors import InvalidRequest, NonFiniteLogits
 from mtplx_engine.testing import Hold, Script, ScriptedEngine
 from mtplx_server.testing import serving
@@ -49,6 +57,38 @@ def test_a_whole_answer_and_a_stream_agree(client):
     assert joined.choices == whole.choices
 
 
+def test_calls_scores_and_several_answers_are_joined():
+    call = '<tool_call>{"name": "f", "arguments": {"a": "b"}}</tool_call>'
+    tool = ChatTool(type="function", function=FunctionDefinition(name="f"))
+    request = HI.model_copy(update={"tools": [tool], "n": 2})
+    with serving(ScriptedEngine(Script(["I call. ", *call]))) as url, Client(url) as client:
+        whole = client.chat(request)
+        with client.stream_chat(request) as chunks:
+            joined = accumulate(chunks)
+    assert [choice.finish_reason for choice in joined.choices] == ["tool_calls"] * 2
+    for ours, theirs in zip(joined.choices, whole.choices, strict=True):
+        assert ours.message.content == theirs.message.content == "I call."
+        (one,), (other,) = ours.message.tool_calls, theirs.message.tool_calls
+        assert one.function == other.function == FunctionCall(name="f", arguments='{"a": "b"}')
+
+
+def test_a_text_is_continued_whole_or_in_chunks(client):
+    request = CompletionRequest(prompt="Once", n=2, max_tokens=9)
+    whole = client.complete(request)
+    assert [choice.text for choice in whole.choices] == ["hm</think>Hello 🙂"] * 2
+    with client.stream_complete(request) as chunks:
+        parts = [part for chunk in chunks for part in chunk.choices]
+    for at, choice in enumerate(whole.choices):
+        assert "".join(part.text for part in parts if part.index == at) == choice.text
+
+
+def test_a_name_that_python_keeps_is_written_as_the_wire_has_it():
+    form = ResponseFormat(type="json_schema", json_schema=SchemaFormat(schema_={"type": "null"}))
+    sent = json.loads(calls.chat(HI.model_copy(update={"response_format": form})).content)
+    wanted = {"type": "json_schema", "json_schema": {"schema": {"type": "null"}}}
+    assert sent["response_format"] == wanted
+
+
 def test_models_and_health(client):
     assert [card.id for card in client.models().data] == ["org/scripted"]
     assert client.model("org/scripted").context_length == 4096
@@ -66,6 +106,11 @@ def test_the_asynchronous_client_does_the_same():
             async with client.stream_chat(HI) as chunks:
                 joined = accumulate([chunk async for chunk in chunks])
             assert joined.choices == whole.choices
+            text = CompletionRequest(prompt="Once", max_tokens=9)
+            continued = (await client.complete(text)).choices[0].text
+            async with client.stream_complete(text) as pieces:
+                parts = [part.text async for piece in pieces for part in piece.choices]
+            assert "".join(parts) == continued
             assert (await client.model("org/scripted")).id == (await client.models()).data[0].id
             assert (await client.health()).status == "ok"
             with pytest.raises(BadRequest):

@@ -38,6 +38,7 @@ from mtplx_client.wire.chat import (
     ChatCompletionRequest,
     ChatMessage,
 )
+from mtplx_client.wire.completions import Completion, CompletionRequest
 from mtplx_client.wire.options import StreamOptions
 
 if TYPE_CHECKING:
@@ -55,6 +56,8 @@ __all__ = [
     "ChatMessage",
     "Client",
     "ClientError",
+    "Completion",
+    "CompletionRequest",
     "ConnectionFailed",
     "InternalServerError",
     "InvalidReply",

@@ -1,7 +1,7 @@
 """The asynchronous client: a thin shell around `calls`."""
 
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from types import TracebackType
 from typing import Self
 
@@ -13,6 +13,7 @@ from mtplx_client.calls import Call, Reply
 from mtplx_client.client import DEFAULT_TIMEOUT, DEFAULT_URL
 from mtplx_client.errors import ConnectionFailed, StreamInterrupted
 from mtplx_client.wire.chat import ChatCompletion, ChatCompletionChunk, ChatCompletionRequest
+from mtplx_client.wire.completions import Completion, CompletionRequest
 from mtplx_client.wire.health import Health
 from mtplx_client.wire.models import ModelCard, ModelList
 
@@ -44,21 +45,21 @@ class AsyncClient:
         """The whole answer."""
         return await self._send(calls.chat(request))
 
-    @asynccontextmanager
-    async def stream_chat(
+    def stream_chat(
         self, request: ChatCompletionRequest
-    ) -> AsyncIterator[AsyncIterator[ChatCompletionChunk]]:
+    ) -> AbstractAsyncContextManager[AsyncIterator[ChatCompletionChunk]]:
         """The answer in chunks; leaving the block early cancels the rest."""
-        call = calls.chat_stream(request)
-        try:
-            async with self._http.stream(
-                call.method, call.path, content=call.content, headers=call.headers
-            ) as response:
-                if response.status_code >= 400:
-                    call.check(response.status_code, response.headers, await response.aread())
-                yield _chunks(call, response)
-        except httpx.RequestError as error:
-            raise ConnectionFailed(str(error)) from error
+        return self._stream(calls.chat_stream(request))
+
+    async def complete(self, request: CompletionRequest) -> Completion:
+        """Whole continuations of a text."""
+        return await self._send(calls.complete(request))
+
+    def stream_complete(
+        self, request: CompletionRequest
+    ) -> AbstractAsyncContextManager[AsyncIterator[Completion]]:
+        """Continuations in chunks; leaving the block early cancels the rest."""
+        return self._stream(calls.complete_stream(request))
 
     async def models(self) -> ModelList:
         """The models that the server serves."""
@@ -71,6 +72,18 @@ class AsyncClient:
     async def health(self) -> Health:
         """State and load of the server."""
         return await self._send(calls.health())
+
+    @asynccontextmanager
+    async def _stream(self, call: Call[Reply]) -> AsyncIterator[AsyncIterator[Reply]]:
+        try:
+            async with self._http.stream(
+                call.method, call.path, content=call.content, headers=call.headers
+            ) as response:
+                if response.status_code >= 400:
+                    call.check(response.status_code, response.headers, await response.aread())
+                yield _chunks(call, response)
+        except httpx.RequestError as error:
+            raise ConnectionFailed(str(error)) from error
 
     async def _send(self, call: Call[Reply]) -> Reply:
         try:

@@ -14,6 +14,7 @@ from mtplx_client._sse import ServerEvent
 from mtplx_client.errors import InvalidReply, StreamFailed, status_error
 from mtplx_client.wire.base import WireReply, WireRequest
 from mtplx_client.wire.chat import ChatCompletion, ChatCompletionChunk, ChatCompletionRequest
+from mtplx_client.wire.completions import Completion, CompletionRequest
 from mtplx_client.wire.error import ErrorReply
 from mtplx_client.wire.health import Health
 from mtplx_client.wire.models import ModelCard, ModelList
@@ -107,6 +108,18 @@ def chat_stream(request: ChatCompletionRequest) -> Call[ChatCompletionChunk]:
     """Ask for an answer in chunks."""
     body = request.model_copy(update={"stream": True})
     return Call("POST", "/v1/chat/completions", ChatCompletionChunk, body)
+
+
+def complete(request: CompletionRequest) -> Call[Completion]:
+    """Ask for continuations in one piece."""
+    body = request.model_copy(update={"stream": False})
+    return Call("POST", "/v1/completions", Completion, body)
+
+
+def complete_stream(request: CompletionRequest) -> Call[Completion]:
+    """Ask for continuations in chunks, which have the same shape."""
+    body = request.model_copy(update={"stream": True})
+    return Call("POST", "/v1/completions", Completion, body)
 
 
 def models() -> Call[ModelList]:

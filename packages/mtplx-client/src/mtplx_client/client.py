@@ -1,7 +1,7 @@
 """The synchronous client: a thin shell around `calls`."""
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from types import TracebackType
 from typing import Self
 
@@ -12,6 +12,7 @@ from mtplx_client._sse import EventDecoder
 from mtplx_client.calls import Call, Reply
 from mtplx_client.errors import ConnectionFailed, StreamInterrupted
 from mtplx_client.wire.chat import ChatCompletion, ChatCompletionChunk, ChatCompletionRequest
+from mtplx_client.wire.completions import Completion, CompletionRequest
 from mtplx_client.wire.health import Health
 from mtplx_client.wire.models import ModelCard, ModelList
 
@@ -47,21 +48,21 @@ class Client:
         """The whole answer."""
         return self._send(calls.chat(request))
 
-    @contextmanager
     def stream_chat(
         self, request: ChatCompletionRequest
-    ) -> Iterator[Iterator[ChatCompletionChunk]]:
+    ) -> AbstractContextManager[Iterator[ChatCompletionChunk]]:
         """The answer in chunks; leaving the block early cancels the rest."""
-        call = calls.chat_stream(request)
-        try:
-            with self._http.stream(
-                call.method, call.path, content=call.content, headers=call.headers
-            ) as response:
-                if response.status_code >= 400:
-                    call.check(response.status_code, response.headers, response.read())
-                yield _chunks(call, response)
-        except httpx.RequestError as error:
-            raise ConnectionFailed(str(error)) from error
+        return self._stream(calls.chat_stream(request))
+
+    def complete(self, request: CompletionRequest) -> Completion:
+        """Whole continuations of a text."""
+        return self._send(calls.complete(request))
+
+    def stream_complete(
+        self, request: CompletionRequest
+    ) -> AbstractContextManager[Iterator[Completion]]:
+        """Continuations in chunks; leaving the block early cancels the rest."""
+        return self._stream(calls.complete_stream(request))
 
     def models(self) -> ModelList:
         """The models that the server serves."""
@@ -74,6 +75,18 @@ class Client:
     def health(self) -> Health:
         """State and load of the server."""
         return self._send(calls.health())
+
+    @contextmanager
+    def _stream(self, call: Call[Reply]) -> Iterator[Iterator[Reply]]:
+        try:
+            with self._http.stream(
+                call.method, call.path, content=call.content, headers=call.headers
+            ) as response:
+                if response.status_code >= 400:
+                    call.check(response.status_code, response.headers, response.read())
+                yield _chunks(call, response)
+        except httpx.RequestError as error:
+            raise ConnectionFailed(str(error)) from error
 
     def _send(self, call: Call[Reply]) -> Reply:
         try:

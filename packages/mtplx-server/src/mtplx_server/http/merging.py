@@ -7,7 +7,6 @@ from mtplx_engine.events import Event
 from mtplx_engine.runtime.generation import Generation
 
 Burst = tuple[int, list[Event]]
-_Heard = asyncio.Queue[tuple[int, list[Event] | Exception]]
 
 
 async def bursts(generations: Sequence[Generation]) -> AsyncIterator[Burst]:
@@ -20,29 +19,20 @@ async def bursts(generations: Sequence[Generation]) -> AsyncIterator[Burst]:
         while events := await generations[0].burst():
             yield 0, events
         return
-    heard = _Heard(maxsize=1)  # what comes while nobody listens makes longer bursts
-    readers = [asyncio.create_task(_read(at, each, heard)) for at, each in enumerate(generations)]
-    speaking = len(readers)
+    reading = {_read(at, each): at for at, each in enumerate(generations)}
     try:
-        while speaking:
-            at, said = await heard.get()
-            if isinstance(said, Exception):
-                raise said
-            if said:
-                yield at, said
-            else:
-                speaking -= 1
+        while reading:
+            done, _ = await asyncio.wait(reading, return_when=asyncio.FIRST_COMPLETED)
+            for task in sorted(done, key=reading.__getitem__):
+                at = reading.pop(task)
+                if events := task.result():
+                    reading[_read(at, generations[at])] = at
+                    yield at, events
     finally:
-        for reader in readers:
-            reader.cancel()
-        await asyncio.gather(*readers, return_exceptions=True)
+        for task in reading:
+            task.cancel()
+        await asyncio.gather(*reading, return_exceptions=True)
 
 
-async def _read(at: int, generation: Generation, heard: _Heard) -> None:
-    """Pass on all bursts of a generation, an empty one at its end, or what went wrong."""
-    try:
-        while events := await generation.burst():
-            await heard.put((at, events))
-        await heard.put((at, []))
-    except Exception as error:
-        await heard.put((at, error))
+def _read(at: int, generation: Generation) -> asyncio.Task[list[Event]]:
+    return asyncio.create_task(generation.burst(), name=f"answer {at}")
