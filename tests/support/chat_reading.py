@@ -35,7 +35,7 @@ def asked(served: Served = SERVED, **fields: Any) -> ChatRequest:
 def ignored(served: Served = SERVED, **fields: Any) -> list[str]:
     encoder = read(served, **fields).encoder
     assert isinstance(encoder, ChatEncoder)
-    return encoder.asked.ignored_fields
+    return encoder.heading.asked.ignored_fields
 
 
 def problem(**fields: Any) -> tuple[str | None, str]:

@@ -339,29 +339,17 @@ def test_a_long_walk(subject: Subject) -> None:
     assert not constraint.allowed()[subject.end]
 
 
-@pytest.mark.parametrize(
-    ("grammar", "message"),
-    [
-        (JsonSchema({"type": "strin"}), "JSON schema is invalid: .*strin"),
-        (JsonSchema({"properties": 3}), "JSON schema is invalid: properties must be"),
-        (JsonSchema({"$ref": "#/$defs/nope"}), r"JSON schema is invalid: .*/\$defs/nope"),
-        (JsonSchema({"enum": []}), "JSON schema is invalid: .*empty"),
-        (JsonSchema({"type": "string", "pattern": "(?=a)"}), "JSON schema is invalid: look-ar"),
-        (JsonSchema({"const": object()}), "JSON schema is invalid: .*not JSON"),
-        (Regex("(abc"), "regular expression is invalid: unclosed group"),
-        (Regex(r"\bword"), "regular expression is invalid: .*lookarounds"),
-        (Regex(r"[^\s\S]"), "grammar allows no token at all"),
-        (Lark("start: foo"), 'Lark grammar is invalid: .*unknown name: "foo"'),
-        (Lark('rule: "a"'), "Lark grammar is invalid: no start rule"),
-        (Lark(""), "Lark grammar is invalid: Empty"),
-        (Lark("start: start"), "grammar allows no token at all"),
-    ],
-)
-def test_a_wrong_grammar_is_named(subject: Subject, grammar: Grammar, message: str) -> None:
-    with pytest.raises(InvalidRequest, match=message) as raised:
-        subject.factory.make(grammar)
-    assert (raised.value.param or "").startswith("grammar")
-    assert "\n" not in str(raised.value)
+def test_a_copy_goes_its_own_way(subject: Subject) -> None:
+    one = subject.factory.make(Lark('start: "a" ("b" | "c") "d"'))
+    one.advance(int(np.flatnonzero(one.allowed())[0]))
+    other = one.copy()
+    first, second = np.flatnonzero(other.allowed())[:2]
+    one.advance(int(first))
+    assert other.allowed()[second]
+    other.advance(int(second))
+    for each in (one, other):
+        each.roll_back(2)
+    assert np.array_equal(one.allowed(), other.allowed())
 
 
 def test_a_place_with_no_way_on_is_named(subject: Subject) -> None:

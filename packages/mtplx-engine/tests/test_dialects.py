@@ -20,7 +20,7 @@ from mtplx_engine.chat.dialects.registry import DIALECTS, dialect_of
 from mtplx_engine.chat.grammar import Grammars
 from mtplx_engine.chat.reasoning import ReasoningMarkers, ReasoningSplitter, ReasoningStart
 from mtplx_engine.chat.scanning import Parsed
-from mtplx_engine.constraint import Lark
+from mtplx_engine.constraint import Composed
 from mtplx_engine.events import (
     CallBroken,
     CallDelta,
@@ -203,7 +203,7 @@ class Walker:
         return f"<[{self.ids[mark]}]>" if mark in self.ids else as_text(mark)
 
     def walk(self, lark: str, rng: random.Random) -> str:
-        constraint = self.grammars.make(Lark(lark))
+        constraint = self.grammars.make(Composed(lark, {}))
         tokens: list[int] = []
         while True:
             choices = np.flatnonzero(constraint.allowed())
@@ -253,7 +253,7 @@ def test_the_grammar_derives_what_is_read(
 
 def test_white_space_in_arguments_is_bounded(walker: Walker) -> None:
     lark = f"start: calls\n{NAMED['json_object'].grammar(TOOLS, False, walker.as_token)}"
-    constraint = walker.grammars.make(Lark(lark))
+    constraint = walker.grammars.make(Composed(lark, {}))
     begin = '<tool_call>\n{"name": "now", "arguments": {'
     for token in walker.tokenizer.encode(begin, add_special_tokens=False):
         constraint.advance(token)

@@ -1,5 +1,6 @@
 import itertools
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -41,3 +42,35 @@ def test_only_the_end_of_the_prompt_opens_a_block() -> None:
     assert MARKERS.opened_by("<|im_start|>assistant\n<think>\n")
     assert not MARKERS.opened_by("write <think> before you think")
     assert not MARKERS.opened_by("<|im_start|>assistant\n<think>\n\n</think>\n\n")
+
+
+def events_once(pieces: list[str], *, is_open: bool) -> tuple[str, str]:
+    splitter = ReasoningSplitter(ReasoningStart(MARKERS, is_open, once=True))
+    deltas = [delta for piece in pieces for delta in splitter.feed(piece)] + splitter.close()
+    return tuple(
+        "".join(delta.text for delta in deltas if isinstance(delta, kind))
+        for kind in (ReasoningDelta, TextDelta)
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "is_open", "reasoning", "answer"),
+    [
+        ("a<think>b</think>c", False, "", "a<think>b</think>c"),
+        ("<think>b</think>\n c<think>d</think> ", False, "b", "c<think>d</think> "),
+        (" \n<think>b</think>c", False, "b", "c"),
+        ("b</think>c</think><think>d", True, "b", "c</think><think>d"),
+        ('{"a": "<think>"}', False, "", '{"a": "<think>"}'),
+        ("b", True, "b", ""),
+    ],
+)
+def test_under_a_grammar_only_the_first_block_counts(text, is_open, reasoning, answer):
+    for cut in range(len(text) + 1):
+        assert events_once([text[:cut], text[cut:]], is_open=is_open) == (reasoning, answer)
+    assert events_once(list(text), is_open=is_open) == (reasoning, answer)
+
+
+def test_under_a_grammar_a_closed_block_is_the_only_one():
+    start = ReasoningStart(MARKERS, is_open=False, is_closed=True, once=True)
+    splitter = ReasoningSplitter(start)
+    assert splitter.feed("<think>b</think>c") == [TextDelta("<think>b</think>c")]

@@ -16,13 +16,14 @@ from tagged_calls import ALL, GEMMA, TAGGED, WRITE, arguments, read, tool
 from mtplx_engine.chat.dialects import glm, minimax, qwen_xml
 from mtplx_engine.chat.dialects.base import Dialect
 from mtplx_engine.chat.grammar import Grammars
-from mtplx_engine.constraint import Lark
+from mtplx_engine.constraint import Composed
 from mtplx_engine.errors import InvalidRequest
 from mtplx_engine.events import CallStarted
 from mtplx_engine.models import embedded
 from mtplx_engine.tools import Tool
 
 unquoted = pytest.mark.parametrize("dialect", [*TAGGED, *GEMMA], ids=lambda each: each.name)
+tagged = pytest.mark.parametrize("dialect", TAGGED, ids=lambda dialect: dialect.name)
 every = pytest.mark.parametrize("dialect", ALL, ids=lambda dialect: dialect.name)
 POINT = {
     "type": "object",
@@ -117,8 +118,11 @@ class Walker:
     def ids(self) -> dict[str, int]:
         return {token.content: i for i, token in self.tokenizer.added_tokens_decoder.items()}
 
-    def walk(self, lark: str, rng: random.Random, liking: float = 0.95) -> str:
-        constraint, tokens = self.grammars.make(Lark(lark)), list[int]()
+    def walk(self, lark: str, rng: random.Random, liking: float = 0.95, begin: str = "") -> str:
+        constraint = self.grammars.make(Composed(lark, {}))
+        tokens: list[int] = self.tokenizer.encode(begin, add_special_tokens=False)
+        for token in tokens:
+            constraint.advance(token)
         closers = [each for each in CLOSERS if json.dumps(each.strip())[1:-1] in lark]
         while True:
             allowed = constraint.allowed()
@@ -139,7 +143,7 @@ class Walker:
     ) -> int | None:
         """A token that goes on with what ends a value, where that has begun, or begins it."""
         text = self.tokenizer.decode(tokens[-20:])
-        for size in range(max(map(len, closers)), -1, -1):
+        for size in range(max(map(len, closers), default=0), -1, -1):
             begun = [each for each in closers if len(each) > size and text.endswith(each[:size])]
             firsts = [
                 self.tokenizer.encode(each[size:], add_special_tokens=False) for each in begun
@@ -184,7 +188,7 @@ def test_what_a_grammar_derives_is_read_and_keeps_to_the_schema(
 
 
 def derives(walker: Walker, lark: str, text: str) -> bool:
-    constraint = walker.grammars.make(Lark(lark))
+    constraint = walker.grammars.make(Composed(lark, {}))
     for token in walker.tokenizer.encode(text, add_special_tokens=False):
         if not constraint.allowed()[token]:
             return False
@@ -249,6 +253,69 @@ def test_optional_parameters_may_be_left_out_but_keep_their_order(
             for chosen in combinations(names, size)
             if set(required) <= set(chosen)
         }
+
+
+OPEN: list[tuple[Any, type]] = [
+    ({"type": "object"}, object),
+    ({}, object),
+    ({"properties": {}, "additionalProperties": True}, object),
+    ({"additionalProperties": {"type": "integer"}}, int),
+    ({"additionalProperties": {"type": "string", "maxLength": 3}}, str),
+    (
+        {"properties": {"b": {"type": "boolean"}}, "additionalProperties": {"type": "null"}},
+        type(None),
+    ),
+    (
+        {
+            "required": ["z"],
+            "additionalProperties": {"$ref": "#/$defs/P"},
+            "$defs": FS | {"P": POINT},
+        },
+        dict,
+    ),
+]
+
+
+BEGIN = {each.name: f"{each.openers[0]}call:f{{" for each in GEMMA}
+BEGIN |= {"lfm2": "<|tool_call_start|>[f(", "llama_pythonic": "[f("}
+BEGIN |= {name: write("!").split("!")[0].rsplit("x", 1)[0] for name, write in WRITE.items()}
+
+
+@every
+@pytest.mark.parametrize(("schema", "kind"), OPEN)
+def test_open_arguments_have_any_names(
+    dialect: Dialect, schema: Any, kind: type, walker: Walker
+) -> None:
+    rng, tools = random.Random(str(schema)), [Tool("f", parameters=schema)]
+    lark = f"start: calls\n{dialect.grammar(tools, False, walker.mark)}"
+    first = "z" if "required" in schema else "k"
+    named = schema.get("properties", {})
+    for _ in range(4):
+        text = walker.walk(lark, rng, begin=BEGIN[dialect.name] + first)
+        (call,) = arguments(read(dialect, tools, text))
+        assert next(iter(call)).startswith(first)
+        for name, value in call.items():
+            assert fits(value, named[name]) if name in named else isinstance(value, kind)
+
+
+@every
+@pytest.mark.parametrize("schema", [None, {"properties": {}}, {"additionalProperties": False}])
+def test_closed_arguments_are_none(dialect: Dialect, schema: Any, walker: Walker) -> None:
+    tools = [Tool("f", parameters=schema)]
+    lark = f"start: calls\n{dialect.grammar(tools, False, walker.mark)}"
+    for seed in range(3):
+        assert arguments(read(dialect, tools, walker.walk(lark, random.Random(seed)))) == [{}]
+
+
+@tagged
+def test_a_key_in_tags_may_have_spaces(dialect: Dialect, walker: Walker) -> None:
+    named = tool({"first name": {}}, required=["first name"])
+    for tools in ([named], [Tool("f", parameters={})]):
+        lark = f"start: calls\n{dialect.grammar(tools, False, walker.mark)}"
+        answer = WRITE[dialect.name]("Ada").replace("meter=x", "meter=first name")
+        answer = answer.replace('"x"', '"first name"').replace(">x<", ">first name<")
+        assert derives(walker, lark, answer)
+        assert arguments(read(dialect, tools, answer)) == [{"first name": "Ada"}]
 
 
 @unquoted

@@ -147,6 +147,12 @@ def test_a_template_that_shows_tools_in_an_unknown_way_is_helped_out(template):
     assert "You can call functions." in chat.render(Conversation(HISTORY, tools=(WEATHER,)))
 
 
+def test_the_variables_that_a_template_asks_for(template):
+    chat = template("{% set x = 1 %}{% if enable_thinking %}{{ x }}{% endif %}" + HERMES)
+    assert chat.variables == {"messages", "tools", "enable_thinking", "add_generation_prompt"}
+    assert template("{% generation %}{% endgeneration %}").variables is None
+
+
 LEVELLED = "{% if reasoning_effort == 'low' %}l{% elif reasoning_effort == 'xhigh' %}x{% endif %}"
 
 

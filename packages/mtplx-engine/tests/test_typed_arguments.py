@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tagged_calls import TAGGED, WRITE, arguments, read, tool
+from tagged_calls import GEMMA, TAGGED, WRITE, arguments, read, tool
 
 from mtplx_engine.chat.calls import CallReader
 from mtplx_engine.chat.dialects.base import Dialect
@@ -139,6 +139,28 @@ def test_a_string_is_shown_while_it_is_written(dialect: Dialect) -> None:
         reader = CallReader(dialect, [tool({"x": schema})])
         events = reader.feed(answer[: answer.index("def")])
         assert "".join(e.text for e in events if isinstance(e, CallDelta)) == '{"x": "abc'
+
+
+@tagged
+def test_a_cut_call_shows_nothing_of_what_would_end_its_value(dialect: Dialect) -> None:
+    answer = WRITE[dialect.name]("abc<d")
+    begin = answer.index("abc<d")
+    for end in range(begin + 5, len(answer)):
+        reader = CallReader(dialect, [tool({"x": {"type": "string"}})])
+        events = [*reader.feed(answer[:end]), *reader.close(limited=True)]
+        text = "".join(event.text for event in events if isinstance(event, CallDelta))
+        assert text in ('{"x": "abc<d', '{"x": "abc<d"', '{"x": "abc<d"}')
+
+
+@pytest.mark.parametrize("dialect", GEMMA, ids=lambda dialect: dialect.name)
+def test_a_cut_string_shows_nothing_of_its_delimiter(dialect: Dialect) -> None:
+    mark = dialect.marks[-1]
+    for size in range(len(mark)):
+        reader = CallReader(dialect, [tool({"x": {"type": "string"}})])
+        answer = f"{dialect.openers[0]}call:f{{x:{mark}abc{mark[:size]}"
+        events = [*reader.feed(answer), *reader.close(limited=True)]
+        text = "".join(event.text for event in events if isinstance(event, CallDelta))
+        assert text == '{"x": "abc'
 
 
 @pytest.mark.parametrize(

@@ -6,6 +6,7 @@ from contextlib import suppress
 from typing import Any
 from urllib.parse import urlsplit
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -222,3 +223,38 @@ def test_a_template_of_the_clients_own_is_refused(serve, tmp_path):
         response = client.post("/v1/chat/completions", content=content)
         assert response.status_code == 400
         assert response.json()["error"]["param"] == "chat_template_kwargs.chat_template"
+
+
+LONG = "x" * 1_000_000
+QUOTED = {
+    "role": {"messages": [{"role": LONG, "content": "x"}]},
+    "part": {"messages": [{"role": "user", "content": [{"type": LONG}]}]},
+    "result": {"messages": [{"role": "tool", "content": "x", "tool_call_id": LONG}]},
+    "tool": {"tools": [{"type": LONG}]},
+    "tool name": {"tools": [{"type": "function", "function": {"name": LONG}}]},
+    "tool choice": {"tool_choice": {"type": "function", "function": {"name": LONG}}},
+    "format": {"response_format": {"type": LONG}},
+    "syntax": {"response_format": {"type": "grammar", "definition": "a", "syntax": LONG}},
+    "effort": {"reasoning_effort": LONG},
+    "acceptance": {"acceptance": LONG},
+    "mode": {"generation_mode": LONG},
+    "bias": {"logit_bias": {LONG: 1}},
+    "path": {"logit_bias": {LONG: "x"}},
+    "seed": {"seed": 10**4000},
+    "model": {"model": LONG},
+    "field": {LONG: 1},
+}
+
+
+@pytest.mark.parametrize("fields", QUOTED.values(), ids=QUOTED.keys())
+def test_what_is_quoted_is_cut(serve, fields):
+    client = serve(strict_fields=True, strict_model=True)
+    response = client.post("/v1/chat/completions", content=body(**fields))
+    assert response.status_code in (400, 404)
+    assert 0 < len(response.content) < 5000
+
+
+def test_a_long_name_of_an_ignored_field_is_cut(serve):
+    reply = serve().post("/v1/chat/completions", content=body(**{LONG: 1}))
+    assert reply.status_code == 200
+    assert len(reply.content) < 5000

@@ -37,6 +37,7 @@ from mtplx_server.http.pacing import Pace
 from mtplx_server.http.stream import pump
 from mtplx_server.protocols.openai_chat.encode import ChatEncoder
 from mtplx_server.protocols.openai_report import Asked
+from mtplx_server.protocols.openai_stream import Heading
 
 BODY: dict[str, Any] = {"messages": [{"role": "user", "content": "hi"}]}
 USAGE = {"stream": True, "stream_options": {"include_usage": True}}
@@ -152,6 +153,16 @@ def test_without_parallel_calls_the_first_counts(serve):
     answer = answer_to(serve, script, **TOOLS, parallel_tool_calls=False)
     assert len(answer["choices"][0]["message"]["tool_calls"]) == 1
     assert answer["mtplx"]["dropped_calls"] == 1
+
+
+@pytest.mark.parametrize("end", ["", "<tool_call>", CALL[:30], CALL[:50], CALL])
+def test_what_comes_of_a_dropped_call_is_dropped_too(serve, end):
+    script = Script([CALL, "\n", end], reason="length")
+    answer = answer_to(serve, script, **TOOLS, parallel_tool_calls=False)
+    (choice,) = answer["choices"]
+    assert choice["finish_reason"] == "tool_calls"
+    assert len(choice["message"]["tool_calls"]) == 1
+    assert choice["message"]["content"] is None
 
 
 def test_a_cut_call_cannot_be_taken_for_a_whole_one(serve):
@@ -305,7 +316,7 @@ def test_a_full_queue_is_refused_at_once(serve):
 
 def encoder(ignored: list[str], *, include_usage: bool) -> ChatEncoder:
     asked = Asked("req_1", "m", None, ignored)
-    return ChatEncoder("chatcmpl-1", 1, include_usage, scored=False, asked=asked)
+    return ChatEncoder(Heading("chatcmpl-1", 1, 1, include_usage, scored=False, asked=asked))
 
 
 TEXT = st.text(st.characters(exclude_categories=["Cs"]), min_size=1)

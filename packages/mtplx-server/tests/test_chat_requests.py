@@ -43,6 +43,23 @@ def test_a_bare_request_leaves_all_to_the_model():
     assert ignored(**nulls, unheard_of=None) == []
 
 
+ALL_SAMPLING = Sampling(
+    logit_bias={7: -100.0, 11: 0.5},
+    repetition_penalty=1.1,
+    presence_penalty=-1.0,
+    frequency_penalty=0.5,
+    penalty_window=64,
+    top_n_sigma=2.0,
+    temperature=1.0,
+    top_k=40,
+    top_p=0.5,
+    min_p=0.1,
+    xtc_probability=0.5,
+    xtc_threshold=0.2,
+    seed=-7,
+)
+
+
 def test_every_honoured_field_arrives():
     decoded = read(
         temperature=1,
@@ -83,21 +100,7 @@ def test_every_honoured_field_arrives():
             Conversation(
                 (Message("user", "hi"),), {"enable_thinking": False}, (tool,), effort="high"
             ),
-            Sampling(
-                logit_bias={7: -100.0, 11: 0.5},
-                repetition_penalty=1.1,
-                presence_penalty=-1.0,
-                frequency_penalty=0.5,
-                penalty_window=64,
-                top_n_sigma=2.0,
-                temperature=1.0,
-                top_k=40,
-                top_p=0.5,
-                min_p=0.1,
-                xtc_probability=0.5,
-                xtc_threshold=0.2,
-                seed=-7,
-            ),
+            ALL_SAMPLING,
             Limits(
                 max_tokens=5, min_tokens=2, stop=("a", "b"), stop_token_ids=(3,), ignore_eos=True
             ),
@@ -194,6 +197,13 @@ def test_ignored_fields_are_named_wherever_they_are():
         "stream_options.include_obfuscation",
         "tools[].cache",
     ]
+
+
+def test_variables_that_the_template_does_not_know_are_named():
+    knows = Served(replace(SCRIPTED_MODEL, template_variables=frozenset({"enable_thinking"})))
+    variables = {"enable_thinking": False, "thinking": False}
+    assert ignored(knows, chat_template_kwargs=variables) == ["chat_template_kwargs.thinking"]
+    assert ignored(chat_template_kwargs=variables) == []
 
 
 def test_an_answer_of_ours_can_be_sent_back_as_history():

@@ -83,6 +83,7 @@ def test_tool_choice(choice, calling):
     [
         ({"tool_choice": "required"}, "tool_choice"),
         ({"tools": [], "tool_choice": "required"}, "tool_choice"),
+        ({"tools": [TIME], "tool_choice": allowed("required")}, "tool_choice"),
         ({"tools": [TIME], "tool_choice": named("weather")}, "tool_choice"),
         ({"tools": [TIME], "tool_choice": allowed("auto", "weather")}, "tool_choice"),
         ({"tools": [TIME], "tool_choice": "sometimes"}, "tool_choice"),
@@ -126,6 +127,7 @@ def test_what_makes_no_sense_is_named(fields, param):
 
 
 SCHEMA = {"type": "object"}
+PLACE = "response_format.definition"
 
 
 @pytest.mark.parametrize(
@@ -142,8 +144,14 @@ SCHEMA = {"type": "object"}
             {"type": "json_schema", "schema": SCHEMA},
             JsonSchema(SCHEMA, "response_format.schema"),
         ),
-        ({"type": "grammar", "syntax": "lark", "definition": "start: A"}, Lark("start: A")),
-        ({"type": "grammar", "syntax": "regex", "definition": "a+"}, Regex("a+")),
+        (
+            {"type": "grammar", "syntax": "lark", "definition": "start: A"},
+            Lark("start: A", "response_format.definition"),
+        ),
+        (
+            {"type": "grammar", "syntax": "regex", "definition": "a+"},
+            Regex("a+", "response_format.definition"),
+        ),
     ],
 )
 def test_response_format(given, grammar):

@@ -2,6 +2,7 @@
 
 import json
 from pathlib import Path
+from threading import Event
 from typing import Any
 
 import pytest
@@ -13,7 +14,7 @@ from mtplx_engine.conversation import RawText, TokenIds
 from mtplx_engine.errors import InvalidRequest
 from mtplx_engine.events import Echo, Likelihood, PromptScored, ScoredToken
 from mtplx_engine.request import ChatRequest, Limits
-from mtplx_engine.testing import SCRIPTED_MODEL, Scored, Script, ScriptedEngine
+from mtplx_engine.testing import SCRIPTED_MODEL, Hold, Scored, Script, ScriptedEngine
 from mtplx_engine.tiny import write_tiny_model
 from mtplx_server.errors import RequestRefused, problem_of
 from mtplx_server.protocols.base import Decoded, Served
@@ -216,3 +217,69 @@ def test_bad_tokens_and_long_prompts_are_a_400(serve, engine):
         reply = client.post(PATH, json={"prompt": prompt})
         assert reply.status_code == 400, prompt
         assert json.loads(reply.text)["error"]["message"]
+
+
+TOO_LONG = {
+    "prompt": ["x"] * 10_001,
+    "prompt[50]": ["x"] * 50 + [1],
+    "prompt[20000]": [1] * 20_000 + [1.5],
+    "prompt[2]": [[1], [2], "x"],
+    "prompt[1][1]": [[1, 2], [1, "x"]],
+}
+
+
+@pytest.mark.parametrize(("param", "prompt"), TOO_LONG.items(), ids=TOO_LONG)
+def test_of_a_prompt_that_may_be_several_things_the_wrong_part_is_named(serve, param, prompt):
+    reply = serve().post(PATH, json={"prompt": prompt})
+    assert reply.status_code == 400
+    assert reply.json()["error"]["param"] == param
+
+
+def test_more_answers_than_anybody_reads_are_refused(serve):
+    engine = ScriptedEngine()
+    reply = serve(engine).post(PATH, json={"prompt": ["x"] * 1000, "n": 100})
+    assert (reply.status_code, reply.json()["error"]["param"]) == (400, "prompt")
+    assert engine.requests == []
+
+
+@pytest.mark.parametrize("stream", [False, True])
+def test_one_bad_prompt_ends_the_others_at_once(serve, stream):
+    def play(request):
+        if request.prompt == RawText("bad"):
+            return Script(rejection=InvalidRequest("It is bad.", "prompt"))
+        return Script(["a", Hold(Event()), "b"])
+
+    engine = ScriptedEngine(play)
+    prompts = ["good"] * 5 + ["bad"] + ["good"] * 5
+    reply = serve(engine).post(PATH, json={"prompt": prompts, "n": 2, "stream": stream})
+    assert (reply.status_code, reply.json()["error"]["message"]) == (400, "It is bad.")
+    assert engine.wait_idle(30)
+    assert len(engine.cancelled) == 20
+
+
+PROMPTS = ["plain", "é!", "!é", "日本 and more", "a😀b", "<|im_end|>x", [195, 169, 33], [258, 97]]
+
+
+@pytest.mark.parametrize("prompt", PROMPTS, ids=str)
+def test_each_token_stands_where_its_offset_says(serve, engine, prompt):
+    body = {"prompt": prompt, "echo": True, "logprobs": 20, "max_tokens": 0}
+    (choice,) = serve(engine).post(PATH, json=body).json()["choices"]
+    scores, text = choice["logprobs"], choice["text"]
+    for token, at in zip(scores["tokens"], scores["text_offset"], strict=True):
+        if token.startswith("bytes:"):
+            # Of a part of a character, where the character begins.
+            assert bytes.fromhex(token[8:]) in text[at].encode()
+        else:
+            assert text.startswith(token, at)
+    assert [len(top) in (20, 21) for top in scores["top_logprobs"][1:]] == [True] * (
+        len(scores["tokens"]) - 1
+    )
+
+
+def test_a_mark_before_the_text_takes_no_room(serve):
+    scored = ScoredToken(likely(1, "a", -0.5), ())
+    script = Script([PromptScored((scored,)), "b"], echo=Echo("a", ("<s>", "a")))
+    body = {"prompt": "a", "echo": True, "logprobs": 0}
+    (choice,) = serve(ScriptedEngine(script)).post(PATH, json=body).json()["choices"]
+    assert choice["logprobs"]["tokens"] == ["<s>", "a"]
+    assert choice["logprobs"]["text_offset"] == [0, 0]

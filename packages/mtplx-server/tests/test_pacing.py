@@ -28,6 +28,7 @@ from mtplx_server.http.pacing import Clock, Cutter, Pace, joined
 from mtplx_server.http.stream import pump
 from mtplx_server.protocols.openai_chat.encode import ChatEncoder
 from mtplx_server.protocols.openai_report import Asked
+from mtplx_server.protocols.openai_stream import Heading
 
 SCORE = ScoredToken(Likelihood(1, "a", b"a", -0.5), ())
 END = Finished(
@@ -113,7 +114,8 @@ def sent_by(source: AsyncIterator[Burst], pace: Pace, after_each=None) -> list[s
         if after_each:
             await after_each()
 
-    encoder = ChatEncoder("id", 1, False, scored=False, asked=Asked("req", "m", None, []))
+    asked = Asked("req", "m", None, [])
+    encoder = ChatEncoder(Heading("id", 1, 1, include_usage=False, scored=False, asked=asked))
     rest = {"pace": pace, "keepalive_s": 60, "request_id": "req"}
     asyncio.run(pump([Started(1)], source, encoder.stream(), send, **rest))
     return sent

@@ -33,16 +33,28 @@ class JsonObject:
 
 @dataclass(frozen=True, slots=True)
 class Regex:
-    """The whole answer matches this pattern, in the syntax of Rust's `regex`."""
+    """The whole answer matches this pattern, in the syntax of Rust's `regex`.
+
+    Attributes:
+        pattern: The pattern.
+        where: What errors call it.
+    """
 
     pattern: str
+    where: str = "grammar"
 
 
 @dataclass(frozen=True, slots=True)
 class Lark:
-    """The answer is derived from the rule `start` of this grammar, in the syntax of Lark."""
+    """The answer is derived from the rule `start` of this grammar, in the syntax of Lark.
+
+    Attributes:
+        grammar: The rules.
+        where: What errors call it.
+    """
 
     grammar: str
+    where: str = "grammar"
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,6 +101,9 @@ class Constraint(Protocol):
         Raises:
             ValueError: There were not so many.
         """
+
+    def copy(self) -> "Constraint":
+        """Another answer in the same state; much cheaper than to make one anew."""
 
     def forced(self, most: int) -> list[int]:
         """The next tokens without a choice, in order, at most `most`; none when there is a choice.

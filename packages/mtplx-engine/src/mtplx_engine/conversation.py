@@ -1,5 +1,6 @@
 """What a model reads: a conversation, raw text or tokens. Plain values: no MLX, no HTTP."""
 
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
@@ -59,12 +60,13 @@ def _check_results(messages: tuple[Message, ...]) -> None:
     made: set[str] = set()
     answered: set[str] = set()
     for at, message in enumerate(messages):
-        ids = [call.id for call in message.calls if call.id is not None]
-        twice = next((each for each in ids if ids.count(each) > 1), None)
-        if twice is not None:
-            raise InvalidRequest(f"Two calls have the id {twice!r}.", f"messages[{at}].tool_calls")
-        made |= set(ids)
-        answered -= set(ids)
+        ids = Counter(call.id for call in message.calls if call.id is not None)
+        for call_id, count in ids.items():
+            if count > 1:
+                text = f"{count} calls have the id {call_id[:200]!r}."
+                raise InvalidRequest(text, f"messages[{at}].tool_calls")
+        made |= ids.keys()
+        answered -= ids.keys()
         if message.call_id is None:
             continue
         path = f"messages[{at}].tool_call_id"

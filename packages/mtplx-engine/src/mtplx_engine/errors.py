@@ -36,12 +36,23 @@ class InvalidRequest(EngineError):
 class ContextOverflow(InvalidRequest):
     """The prompt leaves no room for an answer in the context window."""
 
-    def __init__(self, prompt_tokens: int, limit: int) -> None:
+    def __init__(
+        self, prompt_tokens: int, limit: int, param: str = "messages", *, exact: bool = True
+    ) -> None:
+        """Say so.
+
+        Args:
+            prompt_tokens: Length of the prompt.
+            limit: Of the context window.
+            param: The field that holds the prompt.
+            exact: Whether the prompt was tokenised; if not, it has so many tokens or more.
+        """
         super().__init__(
             f"This model's maximum context length is {limit} tokens, but the prompt has"
-            f" {prompt_tokens} tokens and at least one is needed for the answer."
-            " Shorten the messages.",
-            param="messages",
+            f" {'' if exact else 'at least '}{prompt_tokens} tokens and at least one is needed for"
+            " the answer."
+            f" Shorten the {param}.",
+            param=param,
         )
         self.prompt_tokens = prompt_tokens
         self.limit = limit

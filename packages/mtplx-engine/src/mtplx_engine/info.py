@@ -31,6 +31,7 @@ class ModelInfo:
         tool_dialect: How the model writes calls of functions.
         knows_tools: Whether its chat template shows functions; if not, they are explained to it in
             plain words.
+        template_variables: Names that the chat template asks for; None where that is not known.
     """
 
     id: str
@@ -51,6 +52,7 @@ class ModelInfo:
     efforts: tuple[str, ...] = ()
     tool_dialect: str = ""
     knows_tools: bool = False
+    template_variables: frozenset[str] | None = None
 
 
 @dataclass(frozen=True, slots=True)

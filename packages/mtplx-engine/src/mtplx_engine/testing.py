@@ -234,6 +234,7 @@ class ScriptedEngine:
 
     def _end(self, script: Script, reason: FinishReason, request: ChatRequest) -> Ended:
         depth = self._model.default_depth if request.depth is None else request.depth
+        depth = min(depth, self._model.max_depth)
         speculation = Speculation(
             mode="mtp" if depth else "plain",
             depth=depth,

@@ -66,17 +66,20 @@ def check_calling(tools: tuple[Tool, ...], calling: Calling) -> None:
     Raises:
         InvalidRequest: They are not, or cannot be called so; the message names them.
     """
-    names = [tool.name for tool in tools]
-    odd = next((name for name in names if not TOOL_NAME.fullmatch(name)), None)
-    if odd is not None:
-        text = f"{odd[:200]!r} is no name of a tool: 1 to 128 letters, digits and _ - . : /"
-        raise InvalidRequest(text, "tools")
-    twice = next((name for name in names if names.count(name) > 1), None)
-    if twice is not None:
-        raise InvalidRequest(f"tools holds {twice!r} more than once.", "tools")
-    unknown = [name for name in calling.allowed or () if name not in names]
-    if unknown:
-        text = f"tool_choice names {unknown[0]!r}, which is not among the tools."
+    known: set[str] = set()
+    for tool in tools:
+        if not TOOL_NAME.fullmatch(tool.name):
+            text = (
+                f"{tool.name[:200]!r} is no name of a tool: 1 to 128 letters, digits and _ - . : /"
+            )
+            raise InvalidRequest(text, "tools")
+        if tool.name in known:
+            raise InvalidRequest(f"tools holds {tool.name!r} more than once.", "tools")
+        known.add(tool.name)
+    unknown = next((name for name in calling.allowed or () if name not in known), None)
+    if unknown is not None:
+        text = f"tool_choice names {unknown[:200]!r}, which is not among the tools."
         raise InvalidRequest(text, "tool_choice")
-    if calling.mode == "required" and not tools:
-        raise InvalidRequest("tool_choice requires a call, but there are no tools.", "tool_choice")
+    if calling.mode == "required" and (not tools or calling.allowed == ()):
+        text = "tool_choice requires a call, but there is nothing that may be called."
+        raise InvalidRequest(text, "tool_choice")

@@ -26,6 +26,7 @@ from mtplx_engine.errors import (
 Kind = Literal["invalid_request_error", "server_error"]
 
 _ENGINE_RETRY_S = 5
+_LONGEST = 1000  # characters of a message, and of the name of a field
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +36,8 @@ class Problem:
     Attributes:
         status: HTTP status.
         kind: Whose fault it is.
-        message: For people; never holds a traceback.
+        message: For people; never holds a traceback. It may quote what was sent, so a long one is
+            cut in its middle, and so is `param`.
         code: A word for programs, or None.
         param: The request field at fault, or None.
         retry_after_s: Seconds after which another attempt is sensible, or None.
@@ -49,6 +51,16 @@ class Problem:
     param: str | None = None
     retry_after_s: int | None = None
     allow: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "message", _shortened(self.message))
+        if self.param is not None:
+            object.__setattr__(self, "param", _shortened(self.param))
+
+
+def _shortened(text: str) -> str:
+    half = _LONGEST // 2
+    return text if len(text) <= _LONGEST else f"{text[:half]} ... {text[-half:]}"
 
 
 class ServerError(Exception):

@@ -31,7 +31,8 @@ class CompletionLogprobs(WireReply):
     """Scores, in four lists of the same length, one entry a token.
 
     Attributes:
-        tokens: What each decodes to by itself.
+        tokens: What each stands for; after `bytes:`, in hexadecimal, where it is part of a
+            character.
         token_logprobs: Natural log-probabilities; None for the first token of a prompt.
         top_logprobs: The likeliest tokens and the token itself; None for the first of a prompt.
         text_offset: Where each token begins, in characters of the whole text.

@@ -4,6 +4,8 @@ A request names the form of its answer and the functions that may be called. Wha
 around them, by its own habits, is added here, in Lark as llguidance reads it.
 """
 
+from collections.abc import Callable
+
 from mtplx_engine.chat.dialects.base import Dialect, Mark
 from mtplx_engine.chat.marks import Marks
 from mtplx_engine.chat.parser import AnswerForm
@@ -18,7 +20,12 @@ _SPACE = r"SPACE: /[ \n\r\t]{1,8}/"
 
 
 def answer_grammar(
-    asked: Grammar | None, form: AnswerForm, calling: Calling, dialect: Dialect, marks: Marks
+    asked: Grammar | None,
+    form: AnswerForm,
+    calling: Calling,
+    dialect: Dialect,
+    marks: Marks,
+    compiles: Callable[[str], None] | None = None,
 ) -> Grammar | None:
     """What the answer must look like from its first token to its last; None: anything goes.
 
@@ -28,37 +35,41 @@ def answer_grammar(
         calling: Whether and what may be called.
         dialect: How the model writes calls, also where none may be made.
         marks: The tokens that marks are written with.
+        compiles: Tries the rules of each function alone; see `enforceable`.
 
     Raises:
         InvalidRequest: A strict function has a schema that cannot be enforced.
     """
-    if asked is None and not _restricts(form.tools, calling):
+    if asked is None and not _restricts(form.tools, calling, dialect):
         return None
-    rules = _body(asked, form.tools, calling, dialect, marks)
+    tools = [
+        enforceable(tool, f"tools[{at}].function.parameters", dialect, marks.spell, compiles)
+        for at, tool in enumerate(form.tools)
+        if calling.mode != "none" and (calling.allowed is None or tool.name in calling.allowed)
+    ]
+    rules = _body(asked, tools, calling, dialect, marks)
     start, thinking = _thinking(form.reasoning, marks, dialect)
     parts = {"answer": asked} if asked is not None else {}
     return Composed("\n".join([start, *thinking, rules]), parts)
 
 
-def _restricts(tools: tuple[Tool, ...], calling: Calling) -> bool:
-    return bool(tools) and (
+def _restricts(tools: tuple[Tool, ...], calling: Calling, dialect: Dialect) -> bool:
+    """Whether not every answer is as good as any other."""
+    if not tools or (calling.mode == "none" and dialect.bare):
+        return False  # without a mark that only calls have, what looks like one is text
+    return (
         calling.mode != "auto" or calling.allowed is not None or any(tool.strict for tool in tools)
     )
 
 
 def _body(
     asked: Grammar | None,
-    tools: tuple[Tool, ...],
+    callable_: list[Tool],
     calling: Calling,
     dialect: Dialect,
     marks: Marks,
 ) -> str:
     """Rules that derive `body`: what comes after thoughts."""
-    callable_ = [
-        enforceable(tool, f"tools[{at}].function.parameters", dialect)
-        for at, tool in enumerate(tools)
-        if calling.mode != "none" and (calling.allowed is None or tool.name in calling.allowed)
-    ]
     answer = _led("@answer", dialect, marks)
     text = _led("TEXT", dialect, marks)
     text_rule = f"TEXT: {_ANY} & ~/{_without(dialect.openers)}/"
@@ -96,14 +107,12 @@ def _without(texts: tuple[str, ...]) -> str:
 
 def _after_text(opener: str, marks: Marks) -> tuple[Mark, str]:
     """How to write an opener that may have text before it, and the rule for that."""
-    lead = f"call_lead: TEXT {marks.spell(opener)}"
-    if not marks.is_token(opener):
-        lead = f"call_lead[lazy]: {_ANY} {marks.spell(opener)}"
+    lazy = "" if marks.is_token(opener) else "[lazy]"
 
     def mark(text: str) -> str:
         return "call_lead" if text == opener else marks.spell(text)
 
-    return mark, lead
+    return mark, f"call_lead{lazy}: TEXT {marks.spell(opener)}"
 
 
 def _thinking(

@@ -104,8 +104,12 @@ class CallReader:
             self._space, self._trim = "", True
 
     def _give_up(self) -> Steps[None]:
-        """Show the text of a call that is none."""
+        """Show the text of a call that is none, unless the call would be dropped anyhow."""
         source, calls = self._source, self._calls
+        index = calls.count if calls.open is None else calls.open
+        if self._most is not None and index >= self._most:
+            self._space, calls.open = "", None
+            return
         self.cut = source.ended and not source.held
         broken, calls.open = calls.open, None
         if broken is not None:

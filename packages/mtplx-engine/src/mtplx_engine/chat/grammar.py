@@ -38,6 +38,11 @@ _LARK_PARTS = re.compile(
     r"|/(?:\\.|[^/\\\n])+/"  # a pattern: in these a tag is text
     r"|(?P<tag><[^<>\s\[\]]+>)"
 )
+# Chains of a few thousand rules overflow the stack of llguidance, which nothing can catch.
+_MOST_DEFINITIONS = 500
+_DEFINITION = re.compile(r"^[ \t]*[?!]?\w[^:\n]*:", re.MULTILINE)
+_DIRECTIVE = re.compile(r"%[A-Za-z]+")
+_DIRECTIVES = ("%ignore", "%import")
 
 
 class Grammars:
@@ -78,17 +83,17 @@ class Grammars:
             kind, source = _compile(grammar)
         except UnicodeEncodeError:
             message = "The grammar holds half of a surrogate pair, which is not a character."
-            raise InvalidRequest(message, _PARAM) from None
-        # Verbose errors quote the whole grammar and the parser's tables.
-        limits = LLParserLimits(verbose_errors=False)
+            raise InvalidRequest(message, _where(grammar)) from None
+        # Verbose errors quote the whole grammar and the parser's tables. A row holds four items
+        # for each property that may come next; the usual limit is 2,000.
+        limits = LLParserLimits(verbose_errors=False, max_items_in_row=20_000)
         matcher = LLMatcher(self._tokenizer, source, log_level=0, limits=limits)
         if matcher.is_error():
             if isinstance(grammar, Composed):  # whose own rules are right
                 for part in grammar.parts.values():
                     self.make(part)
             message = f"The {kind} is invalid: {_reason(matcher.get_error())}"
-            where = grammar.where if isinstance(grammar, JsonSchema) else _PARAM
-            raise InvalidRequest(message, where)
+            raise InvalidRequest(message, _where(grammar))
         constraint = _Matcher(matcher, self._tokenizer.vocab_size, self._size, self._ends)
         constraint.allowed()  # builds the lexer here rather than while the model waits
         return constraint
@@ -125,16 +130,23 @@ def _name_tags(lark: str) -> str:
     return _LARK_PARTS.sub(lambda part: _hidden(part[0]) if part["tag"] else part[0], lark)
 
 
+def _where(grammar: Grammar) -> str:
+    return _PARAM if isinstance(grammar, (JsonObject, Composed)) else grammar.where
+
+
 def _compile(grammar: Grammar) -> tuple[str, str]:
     """What to call a grammar, and the same in llguidance's own form."""
     match grammar:
         case JsonSchema(schema, where):
-            return "JSON schema", _json_grammar(checked(schema, where))
+            return "JSON schema", _json_grammar(checked(schema, where), JSON_OPTIONS)
         case JsonObject():
-            return "JSON schema", _json_grammar({"type": "object"})
-        case Regex(pattern):
+            # With no schema no name can be meant, so all escapes are welcome.
+            space = {"whitespace_pattern": JSON_OPTIONS["whitespace_pattern"]}
+            return "JSON schema", _json_grammar({"type": "object"}, space)
+        case Regex(pattern=pattern):
             return "regular expression", LLMatcher.grammar_from_regex(pattern)
-        case Lark(text):
+        case Lark(grammar=text):
+            _check_lark(text, grammar.where)
             return "Lark grammar", LLMatcher.grammar_from_lark(_name_tags(text))
         case Composed(lark, parts):
             main = {"name": "main", "lark_grammar": lark}
@@ -152,9 +164,21 @@ def _part(name: str, grammar: Grammar) -> dict[str, Any]:
     return part | {"name": name}
 
 
-def _json_grammar(schema: dict[str, Any]) -> str:
+def _check_lark(text: str, where: str) -> None:
+    """Refuse what would end the process, or go round the check of schemas."""
+    plain = _LARK_PARTS.sub(lambda part: part["tag"] or "", text)
+    if len(_DEFINITION.findall(plain)) > _MOST_DEFINITIONS:
+        message = f"The Lark grammar has more than {_MOST_DEFINITIONS} rules and terminals."
+        raise InvalidRequest(message, where)
+    found = next((each for each in _DIRECTIVE.findall(plain) if each not in _DIRECTIVES), None)
+    if found is not None:
+        message = f"The Lark grammar has {found}; only {' and '.join(_DIRECTIVES)} are supported."
+        raise InvalidRequest(message, where)
+
+
+def _json_grammar(schema: dict[str, Any], options: dict[str, str]) -> str:
     # As text: the order of keys counts.
-    return LLMatcher.grammar_from_json_schema(json.dumps(schema), JSON_OPTIONS)  # type: ignore[arg-type]
+    return LLMatcher.grammar_from_json_schema(json.dumps(schema), options)  # type: ignore[arg-type]
 
 
 def _reason(error: object) -> str:
@@ -207,6 +231,12 @@ class _Matcher:
         self._mask = None
         if not self._matcher.rollback(count - ends):
             raise self._failure()
+
+    def copy(self) -> Constraint:
+        """See `Constraint.copy`."""
+        other = _Matcher(self._matcher.deep_copy(), self._known, self._size, self._ends)
+        other._read, other._finished, other._mask = self._read, self._finished, self._mask
+        return other
 
     def forced(self, most: int) -> list[int]:
         """See `Constraint.forced`."""

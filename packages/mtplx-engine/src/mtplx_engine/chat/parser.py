@@ -1,7 +1,7 @@
 """From the text of an answer to events: thoughts, text, calls of functions."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from mtplx_engine.chat.calls import CallReader
 from mtplx_engine.chat.dialects.base import Dialect
@@ -26,6 +26,12 @@ class AnswerForm:
     dialect: Dialect | None = None
     tools: tuple[Tool, ...] = ()
     parallel: bool = True
+
+    def enforced(self) -> "AnswerForm":
+        """The same under a grammar, which has thoughts at the beginning and nowhere else."""
+        if self.reasoning is None:
+            return self
+        return replace(self, reasoning=replace(self.reasoning, once=True))
 
 
 class AnswerParser:

@@ -58,11 +58,13 @@ class ReasoningStart:
         markers: The model's.
         is_open: Whether the prompt has opened a block.
         is_closed: Whether the prompt has closed it, too: the model is not to think.
+        once: Whether there is at most one block, at the very beginning; markers after it are text.
     """
 
     markers: ReasoningMarkers
     is_open: bool
     is_closed: bool = False
+    once: bool = False
 
 
 class ReasoningSplitter:
@@ -70,6 +72,8 @@ class ReasoningSplitter:
 
     def __init__(self, start: ReasoningStart) -> None:
         self._markers = start.markers
+        self._once = start.once
+        self._over = start.once and start.is_closed  # no marker counts any more
         self._held = ""
         self._trim = start.is_open  # drop white space until something visible comes
         self.reasoning = start.is_open
@@ -78,16 +82,24 @@ class ReasoningSplitter:
         """Take more text and return what of it is settled."""
         self._held += text
         settled: list[ReasoningDelta | TextDelta] = []
-        while (at := self._held.find(self._marker)) >= 0:
+        while (at := self._next_marker()) >= 0:
             self._emit(self._held[:at].rstrip(), settled)
             self._held = self._held[at + len(self._marker) :]
             self.reasoning = not self.reasoning
+            self._over = self._once and not self.reasoning
             self._trim = True
-        keep = self._unsettled()
+        keep = 0 if self._over else self._unsettled()
         cut = len(self._held) - keep
         self._emit(self._held[:cut], settled)
         self._held = self._held[cut:]
         return settled
+
+    def _next_marker(self) -> int:
+        """Where the next marker that counts stands; less than 0 where there is none."""
+        at = -1 if self._over else self._held.find(self._marker)
+        if self._once and not self.reasoning and self._held[: max(at, 0)].strip():
+            self._over, at = True, -1  # text came first
+        return at
 
     def close(self) -> list[ReasoningDelta | TextDelta]:
         """The text has ended; return what was held back."""
@@ -113,4 +125,5 @@ class ReasoningSplitter:
             text = text.lstrip()
         if text:
             self._trim = False
+            self._over = self._over or (self._once and not self.reasoning)
             settled.append(ReasoningDelta(text) if self.reasoning else TextDelta(text))

@@ -112,13 +112,21 @@ class Source:
         return "".join(pieces), mark
 
     def stream_until(
-        self, marks: Sequence[str], wrap: Callable[[str], Parsed]
+        self, marks: Sequence[str], wrap: Callable[[str], Parsed], *, cut: bool = False
     ) -> Steps[str | None]:
-        """As `until`, but yields the text as it arrives."""
-        pieces: list[str] = []
-        return (yield from stream(self._pass(marks, pieces), pieces, wrap))
+        """As `until`, but yields the text as it arrives.
 
-    def _pass(self, marks: Sequence[str], pieces: list[str]) -> Steps[str | None]:
+        Args:
+            marks: What ends the text.
+            wrap: Makes an event of a piece of it.
+            cut: Whether what may begin a mark at the end of all text is taken, but not yielded.
+        """
+        pieces: list[str] = []
+        return (yield from stream(self._pass(marks, pieces, cut=cut), pieces, wrap))
+
+    def _pass(
+        self, marks: Sequence[str], pieces: list[str], *, cut: bool = False
+    ) -> Steps[str | None]:
         while True:
             found = [(at, -len(mark), mark) for mark in marks if (at := self.held.find(mark)) >= 0]
             tail = _open_tail(self.held, marks)
@@ -131,7 +139,8 @@ class Source:
             elif not self.ended:
                 pieces.append(self.take(len(self.held) - tail))
             if not (yield from self.more()) and not found:
-                pieces.append(self.take(len(self.held)))
+                pieces.append(self.take(len(self.held) - (tail if cut else 0)))
+                self.take(len(self.held))
                 return None
 
 

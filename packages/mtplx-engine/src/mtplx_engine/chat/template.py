@@ -6,6 +6,9 @@ import json
 from collections.abc import Sequence
 from typing import Any
 
+from jinja2 import TemplateSyntaxError
+from jinja2.meta import find_undeclared_variables
+from jinja2.sandbox import ImmutableSandboxedEnvironment
 from transformers import PreTrainedTokenizerBase
 
 from mtplx_engine.chat.dialects import json_object
@@ -35,6 +38,7 @@ class ChatTemplate:
         dialect: How the model writes calls.
         knows_tools: Whether the template shows tools; if not, they are explained in plain words.
         levels: Of effort, from little to much; none where the model has none.
+        variables: Names that the template asks for; None where that is not known.
     """
 
     def __init__(self, tokenizer: Any) -> None:
@@ -47,6 +51,7 @@ class ChatTemplate:
         self.knows_tools = dialect is not None
         self.dialect = dialect or json_object.DIALECT
         self.levels = levels_of(source)
+        self.variables = _variables(source)
 
     def render(self, conversation: Conversation) -> str:
         """Render a conversation up to the point where the model's answer begins.
@@ -111,6 +116,15 @@ def _source(tokenizer: Any) -> str:
     if isinstance(template, dict):
         template = template.get("tool_use") or template.get("default")
     return template if isinstance(template, str) else ""
+
+
+def _variables(source: str) -> frozenset[str] | None:
+    """The variables of a template in Jinja, without what it defines itself."""
+    environment = ImmutableSandboxedEnvironment(extensions=["jinja2.ext.loopcontrols"])
+    try:
+        return frozenset(find_undeclared_variables(environment.parse(source))) if source else None
+    except TemplateSyntaxError:  # tags of the tokenizer's own
+        return None
 
 
 def _check_variables(conversation: Conversation) -> None:

@@ -45,12 +45,12 @@ def _plain(message: Message) -> Message:
     if message.role == "tool":
         return Message("user", f"<tool_response>\n{message.text}\n</tool_response>")
     calls = [
-        f'<tool_call>\n{{"name": {json.dumps(call.name)}, "arguments": {call.arguments}}}\n'
+        f'<tool_call>\n{{"name": {json.dumps(call.name)}, "arguments": {call.arguments or "{}"}}}\n'
         "</tool_call>"
         for call in message.calls
     ]
     text = "\n".join([message.text, *calls] if message.text else calls)
-    return replace(message, text=text if calls else message.text, calls=())
+    return replace(message, text=text, calls=())
 
 
 def tool_dict(tool: Tool) -> dict[str, dict[str, object] | str]:

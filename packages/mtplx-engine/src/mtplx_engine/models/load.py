@@ -110,4 +110,5 @@ def _info(
         efforts=template.levels,
         tool_dialect=template.dialect.name,
         knows_tools=template.knows_tools,
+        template_variables=template.variables,
     )

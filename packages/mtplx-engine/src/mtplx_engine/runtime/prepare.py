@@ -12,8 +12,8 @@ from typing import Any
 from mtplx_engine.chat.answer_grammar import answer_grammar
 from mtplx_engine.chat.parser import AnswerForm
 from mtplx_engine.chat.template import ChatTemplate
-from mtplx_engine.constraint import Constraint, ConstraintFactory
-from mtplx_engine.conversation import Conversation, RawText, TokenIds
+from mtplx_engine.constraint import Composed, Constraint, ConstraintFactory
+from mtplx_engine.conversation import Conversation, Prompt, RawText, TokenIds
 from mtplx_engine.decode.adjust import Adjustments
 from mtplx_engine.decode.copying import NgramIndex
 from mtplx_engine.decode.rules import RuleName
@@ -110,10 +110,14 @@ class Preparer:
             ContextOverflow: The prompt leaves no room for an answer.
         """
         tokens, form = self._read(request)
+        constraints = self._constraints(request, form, choices)
+        if constraints:
+            form = form.enforced()
         limits, sampling = request.limits, request.sampling
         room = self.info.context_length - len(tokens)
         if room < (0 if limits.max_tokens == 0 else 1):
-            raise ContextOverflow(len(tokens), self.info.context_length)
+            where = _where(request.prompt)
+            raise ContextOverflow(len(tokens), self.info.context_length, where)
         sampler = self._sampler(sampling)
         rule = self._rule(request, sampler)
         end_tokens = frozenset(limits.stop_token_ids)
@@ -131,7 +135,7 @@ class Preparer:
             seed=secrets.randbits(64) if sampling.seed is None else sampling.seed,
             depths=self._depths(request, rule),
             copies=tuple(NgramIndex(tokens) for _ in range(choices if may_copy else 0)),
-            constraints=self._constraints(request, form, choices),
+            constraints=constraints,
             min_tokens=limits.min_tokens,
             max_tokens=room if limits.max_tokens is None else min(limits.max_tokens, room),
             stop=limits.stop,
@@ -145,11 +149,11 @@ class Preparer:
         match request.prompt:
             case Conversation() as conversation:
                 text = self.template.render(conversation)
-                self._check_text(text)
+                self._check_text(text, "messages")
                 tokens = self.tokenizer.encode(text, add_special_tokens=False)
                 form = self.template.form(text, conversation, request.calling)
             case RawText(text):
-                self._check_text(text)
+                self._check_text(text, "prompt")
                 tokens = self.tokenizer.encode(text)
             case TokenIds(ids):
                 tokens = list(ids)
@@ -168,16 +172,16 @@ class Preparer:
                 text = self.tokenizer.decode(tokens)
         return Echo(text, tuple(self.tokenizer.decode([token]) for token in tokens))
 
-    def _check_text(self, text: str) -> None:
+    def _check_text(self, text: str, where: str) -> None:
         """Refuse what is not text, and what cannot fit, before tokenising megabytes of it."""
         try:
             text.encode()
         except UnicodeEncodeError:
             message = "The prompt holds half of a surrogate pair, which is not a character."
-            raise InvalidRequest(message, "messages") from None
+            raise InvalidRequest(message, where) from None
         at_least = len(text) // self.longest_token
         if at_least > self.info.context_length:
-            raise ContextOverflow(at_least, self.info.context_length)
+            raise ContextOverflow(at_least, self.info.context_length, where, exact=False)
 
     def _resolve(self, sampling: Sampling, name: str) -> Any:
         value = getattr(sampling, name)
@@ -207,13 +211,24 @@ class Preparer:
         self, request: ChatRequest, form: AnswerForm, choices: int
     ) -> tuple[Constraint, ...]:
         template = self.template
-        grammar = answer_grammar(
-            request.grammar, form, request.calling, template.dialect, template.marks
-        )
+        asked = (request.grammar, form, request.calling, template.dialect, template.marks)
+        grammar = answer_grammar(*asked)
         if grammar is None:
             return ()
         factory = self.grammars()
-        return tuple(factory.make(grammar) for _ in range(choices))
+
+        def compiles(rules: str) -> None:
+            factory.make(Composed(f"start: calls\n{rules}", {}))
+
+        try:
+            first = factory.make(grammar)
+        except InvalidRequest:
+            # If one function is to blame, it is named, or made looser.
+            again = answer_grammar(*asked, compiles)
+            if again is None or again == grammar:
+                raise
+            first = factory.make(again)
+        return (first, *(first.copy() for _ in range(choices - 1)))
 
     def _check_ids(self, name: str, ids: Iterable[int]) -> None:
         for token in ids:
@@ -258,3 +273,8 @@ class Preparer:
         Under rejection the randomness belongs to rounds, so these must not depend on the clock.
         """
         return rule == "rejection" and request.sampling.seed is not None
+
+
+def _where(prompt: Prompt) -> str:
+    """The field of a request that holds its prompt."""
+    return "messages" if isinstance(prompt, Conversation) else "prompt"

@@ -85,13 +85,24 @@ def parse_body(content: bytes, wire: type[Body]) -> Body:
 def _wrong_type(error: ValidationError, values: dict[str, Any]) -> Exception:
     """One field of those that are wrong: the most deeply nested, as that is the one meant.
 
-    A field that may be a string or a list gives one error for each; they are told together.
+    A field that may be a string or a list gives one error for each; they are told together. Of a
+    list that may hold one thing or another, the reading that came furthest is the one meant.
     """
-    wrong: dict[str, list[str]] = {}
-    for detail in error.errors(include_url=False, include_input=False, include_context=False):
-        wrong.setdefault(_path(detail, values), []).append(_reason(detail))
-    path = max(wrong, key=lambda each: each.count(".") + each.count("["))
-    return bad_request(f"{path}: {' or '.join(dict.fromkeys(wrong[path]))}.", param=path)
+    details = error.errors(include_url=False, include_input=False, include_context=False)
+    # What is too long was of the right type as far as it was read.
+    details = [each for each in details if each["type"] == "too_long"] or details
+    wrong = [(_path(each, values), each) for each in details]
+    path, _ = max(wrong, key=lambda each: (_depth(each[0]), _indices(each[1])))
+    reasons = dict.fromkeys(_reason(detail) for where, detail in wrong if where == path)
+    return bad_request(f"{path}: {' or '.join(reasons)}.", param=path)
+
+
+def _depth(path: str) -> int:
+    return path.count(".") + path.count("[")
+
+
+def _indices(detail: ErrorDetails) -> list[int]:
+    return [step for step in detail["loc"] if isinstance(step, int)]
 
 
 def _reason(detail: ErrorDetails) -> str:

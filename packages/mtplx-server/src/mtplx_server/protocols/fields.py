@@ -20,6 +20,7 @@ from mtplx_server.protocols.wire_docs import described
 Treatment = Literal["honoured", "harmless", "ignored", "refused"]
 
 _MOST_NAMED = 100
+_LONGEST_NAME = 200
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,8 +104,8 @@ def meaningful(model: WireRequest) -> Iterable[str]:
 
 
 def each_once(names: Iterable[str]) -> list[str]:
-    """Names without repetitions, and not more than anybody would read."""
-    unique = list(dict.fromkeys(names))
+    """Names without repetitions, and neither more nor longer than anybody would read."""
+    unique = list(dict.fromkeys(name[:_LONGEST_NAME] for name in names))
     if len(unique) > _MOST_NAMED:
         unique = [*unique[:_MOST_NAMED], f"... and {len(unique) - _MOST_NAMED} more"]
     return unique

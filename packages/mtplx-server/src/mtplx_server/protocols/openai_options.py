@@ -98,6 +98,11 @@ def choices(options: GenerationOptions) -> int:
     return n
 
 
+def include_usage(options: GenerationOptions) -> bool:
+    """Whether a stream ends with token counts."""
+    return bool(options.stream_options and options.stream_options.include_usage)
+
+
 def depth(options: GenerationOptions, model: ModelInfo) -> int | None:
     """How many tokens to draft per round; None leaves it to the engine.
 

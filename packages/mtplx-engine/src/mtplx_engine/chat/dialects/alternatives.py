@@ -51,7 +51,7 @@ def _parts(schema: Schema, root: Schema, trail: tuple[str, ...]) -> Iterator[lis
     reference = schema.get("$ref")
     if isinstance(reference, str):
         again = reference in trail  # a value that is described by itself only
-        yield [] if again else alternatives(_at(reference, root), root, (*trail, reference))
+        yield [] if again else alternatives(at(reference, root), root, (*trail, reference))
     for key in ("anyOf", "oneOf"):
         if isinstance(options := schema.get(key), list):
             spread = (each for one in options for each in alternatives(one, root, (*trail, key)))
@@ -61,7 +61,7 @@ def _parts(schema: Schema, root: Schema, trail: tuple[str, ...]) -> Iterator[lis
         yield alternatives(option, root, (*trail, "allOf"))
 
 
-def _at(reference: str, root: Schema) -> Any:
+def at(reference: str, root: Schema) -> Any:
     """What a reference like `#/$defs/name` leads to."""
     found: Any = root
     for part in reference.removeprefix("#").split("/")[1:]:

@@ -13,13 +13,16 @@ from mtplx_engine.chat.dialects.parameters import (
     Parameter,
     check_word,
     in_order,
+    key_rules,
     parameters_of,
+    repeated,
 )
 from mtplx_engine.chat.marks import quoted
 from mtplx_engine.chat.scanning import Malformed, Source, Steps
 from mtplx_engine.tools import Tool
 
 _NAME_STOPS = '{}<>"'
+_NO_STRING = ({"type": ["object", "array", "number", "boolean", "null"]},)
 
 
 def _dialect(name: str, opener: str, closer: str, delimiter: str) -> Dialect:
@@ -66,20 +69,20 @@ def _call_rules(tools: Sequence[Tool], delimiter: str, spelled: str) -> list[str
 
 def _parameter_rules(rule: str, parameter: Parameter, delimiter: str, spelled: str) -> list[str]:
     """Lark rules for a parameter: a string between delimiters, anything else as JSON."""
-    check_word(parameter.name, KEY_STOPS + ":")
+    key, rules = key_rules(rule, parameter, KEY_STOPS + ":")
     values: list[str] = []
-    rules: list[str] = []
     if parameter.texts:
         # What ends a terminal belongs to it, unless that is a token.
         inside, behind = (spelled, "") if spelled.startswith('"') else ("", spelled)
         text = string_terminal(parameter, (delimiter,))
         rules.append(f"{rule.upper()}: ({text}) {inside}")
         values.append(f"{spelled} {rule.upper()} {behind}")
-    if parameter.others:
-        others = parameter.others if parameter.texts else None
+    if parameter.others or parameter.is_any:
+        others = (parameter.others or _NO_STRING) if parameter.texts else None
         rules.append(f"{rule}_json: {parameter.json(others)}")
         values.append(f"{rule}_json")
-    return [f"{rule}: {quoted(parameter.name + ':')} ({' | '.join(values)})", *rules]
+    body = f'{key} ":" ({" | ".join(values)})'
+    return [*repeated(rule, parameter, body, '","'), *rules]
 
 
 GEMMA4 = _dialect("gemma4", "<|tool_call>", "<tool_call|>", '<|"|>')

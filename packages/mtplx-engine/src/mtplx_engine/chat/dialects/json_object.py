@@ -143,7 +143,8 @@ def _read(source: Source, opener: str, calls: Numbering, tools: Tools) -> Steps[
 
 def schema_of(tool: Tool) -> str:
     """The arguments of a tool as Lark: an object, with bounded white space."""
-    schema = tool.parameters or {"properties": {}, "additionalProperties": False}
+    none = {"properties": {}, "additionalProperties": False}
+    schema = none if tool.parameters is None else tool.parameters
     options = {"x-guidance": JSON_OPTIONS}
     return f"%json {json.dumps({**schema, 'type': 'object', **options})}"
 

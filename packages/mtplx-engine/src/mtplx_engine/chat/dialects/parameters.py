@@ -2,11 +2,12 @@
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
-from mtplx_engine.chat.dialects.alternatives import Schema, alternatives, kind
+from mtplx_engine.chat.dialects.alternatives import NOTES, Schema, alternatives, kind
 from mtplx_engine.chat.json_text import JSON_OPTIONS
+from mtplx_engine.chat.marks import quoted
 from mtplx_engine.errors import InvalidRequest
 from mtplx_engine.tools import Tool
 
@@ -14,6 +15,7 @@ _UNSUPPORTED = (
     *("allOf", "not", "if", "patternProperties", "minProperties", "maxProperties"),
     *("dependentRequired", "dependentSchemas", "dependencies"),
 )
+_LONGEST_KEY = 64  # of those that a schema does not name
 # As chat templates write JSON. Without room for white space, a value's first character tells JSON
 # from text.
 _STYLE = {
@@ -26,15 +28,16 @@ _STYLE = {
 
 @dataclass(frozen=True, slots=True)
 class Parameter:
-    """A parameter of a tool.
+    """A parameter of a tool, or all those that its schema allows without naming them.
 
     Attributes:
-        name: Its key among the arguments.
+        name: Its key among the arguments; of unnamed ones, the keyword that allows them.
         schema: Of its value.
         texts: What is allowed of strings; none: it is no string.
         others: What else is allowed.
         required: Whether a call must have it.
         root: The schema of all arguments, which `schema` may refer to.
+        taken: Keys that unnamed ones cannot have; None: this is a named one.
     """
 
     name: str
@@ -43,6 +46,12 @@ class Parameter:
     others: tuple[Schema, ...]
     required: bool
     root: Schema
+    taken: tuple[str, ...] | None = None
+
+    @property
+    def is_any(self) -> bool:
+        """Whether its value may be of any type, so that `texts` does not tell all."""
+        return not self.schema.keys() - NOTES
 
     def fault(self, problem: str) -> InvalidRequest:
         """The error to raise because its value cannot be enforced."""
@@ -85,21 +94,64 @@ def parameters_of(tool: Tool) -> list[Parameter]:
     required, extra = tops[0].get("required", ()), tops[0].get("additionalProperties")
     schemas = dict(tops[0].get("properties", {}))
     schemas |= {name: extra for name in required if name not in schemas}
-    return [
+    found = [
         _parameter(name, schema, name in required, root)
         for name, schema in schemas.items()
         if schema is not False or name in required
     ]
+    # Who names parameters and nothing else means that there are no others.
+    closed = extra is None and (tool.parameters is None or "properties" in tops[0])
+    if not closed and extra is not False:
+        unnamed = _parameter("additionalProperties", extra, False, root)
+        found.append(replace(unnamed, taken=tuple(schemas)))
+    return found
 
 
-def check_word(text: str, stops: Sequence[str]) -> None:
+def check_word(text: str, stops: Sequence[str], *, spaced: bool = False) -> None:
     """See that a name or key is found again where white space or one of `stops` ends it.
+
+    Args:
+        text: The name or key.
+        stops: What it cannot have in it.
+        spaced: Whether spaces do not end it.
 
     Raises:
         InvalidRequest: It is not.
     """
-    if text.split() != [text] or any(stop in text for stop in stops):
+    word = text.replace(" ", "_") if spaced and text.strip() == text else text
+    if word.split() != [word] or any(stop in text for stop in stops):
         raise InvalidRequest(f"The name {text!r} cannot be written in this model's calls.", "tools")
+
+
+def key_rules(
+    rule: str, parameter: Parameter, stops: Sequence[str], *, spaced: bool = False
+) -> tuple[str, list[str]]:
+    """Lark of a parameter's key, and the rules for that.
+
+    Args:
+        rule: The name of the parameter's rule.
+        parameter: Named or not.
+        stops: As for `check_word`.
+        spaced: The same.
+
+    Raises:
+        InvalidRequest: Its name cannot be written.
+    """
+    if parameter.taken is None:
+        check_word(parameter.name, stops, spaced=spaced)
+        return quoted(parameter.name), []
+    never = r"\p{C}" + "".join(sorted({f"\\x{{{ord(stop[0]):x}}}" for stop in stops}))
+    edge, within = rf"[^\s{never}]", rf"[^{never}]" if spaced else rf"[^\s{never}]"
+    taken = f" & ~({' | '.join(map(quoted, parameter.taken))})" if parameter.taken else ""
+    key = f"{rule.upper()}_KEY"
+    return key, [f"{key}: /{edge}({within}{{0,{_LONGEST_KEY}}}{edge})?/{taken}"]
+
+
+def repeated(rule: str, parameter: Parameter, body: str, separator: str) -> list[str]:
+    """Lark rules for a parameter, or for one or more unnamed ones with separators."""
+    if parameter.taken is None:
+        return [f"{rule}: {body}"]
+    return [f"{rule}: {rule}_one ({separator} {rule}_one)*", f"{rule}_one: {body}"]
 
 
 def in_order(parameters: Sequence[Parameter], rule: str, separator: str) -> str:

@@ -9,7 +9,13 @@ from collections.abc import Sequence
 from mtplx_engine.chat.dialects.base import Dialect, Mark, Numbering, Tools
 from mtplx_engine.chat.dialects.json_object import read_call
 from mtplx_engine.chat.dialects.literals import KEY_STOPS, stream_keywords
-from mtplx_engine.chat.dialects.parameters import check_word, in_order, parameters_of
+from mtplx_engine.chat.dialects.parameters import (
+    check_word,
+    in_order,
+    key_rules,
+    parameters_of,
+    repeated,
+)
 from mtplx_engine.chat.marks import quoted
 from mtplx_engine.chat.scanning import Malformed, Source, Steps
 from mtplx_engine.tools import Tool
@@ -68,9 +74,9 @@ def _calls(tools: Sequence[Tool], parallel: bool, opener: str, closer: str) -> s
         check_word(tool.name, _NAME_STOPS)
         parameters = parameters_of(tool)
         for number, parameter in enumerate(parameters):
-            check_word(parameter.name, KEY_STOPS + "=")
             rule = f"call_{at}_{number}"
-            rules.append(f"{rule}: {quoted(parameter.name + '=')} {rule}_json")
+            key, more_rules = key_rules(rule, parameter, KEY_STOPS + "=")
+            rules += [*more_rules, *repeated(rule, parameter, f'{key} "=" {rule}_json', '", "')]
             rules.append(f"{rule}_json: {parameter.json()}")
         inside = in_order(parameters, f"call_{at}_", ", ")
         rules.append(f'call_{at}: {quoted(tool.name + "(")} {inside} ")"')

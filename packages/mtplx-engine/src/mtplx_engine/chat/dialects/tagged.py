@@ -13,11 +13,11 @@ from mtplx_engine.chat.dialects.free_text import text_terminal
 from mtplx_engine.chat.dialects.literals import escaped, whole_literal
 from mtplx_engine.chat.dialects.parameters import (
     Parameter,
-    check_word,
+    key_rules,
     parameters_of,
+    repeated,
     types_of,
 )
-from mtplx_engine.chat.marks import quoted
 from mtplx_engine.chat.scanning import Malformed, Source, Steps
 from mtplx_engine.tools import Tool
 
@@ -143,7 +143,9 @@ def _stream_value(source: Source, calls: Numbering, types: set[str], tags: Tags)
     begin = yield from source.peek()
     if "string" in types and not any(begin in _BEGINNINGS.get(each, "") for each in types):
         yield calls.delta('"')
-        end = yield from source.stream_until(tags.ends, lambda text: calls.delta(escaped(text)))
+        end = yield from source.stream_until(
+            tags.ends, lambda text: calls.delta(escaped(text)), cut=True
+        )
         closing = '"'
     else:
         text, end = yield from source.until(tags.ends)
@@ -191,11 +193,11 @@ def call_rules(
 
 
 def _parameter_rules(rule: str, parameter: Parameter, tags: Tags, mark: Mark) -> list[str]:
-    check_word(parameter.name, (tags.key_end,))
+    key, rules = key_rules(rule, parameter, (tags.key_end,), spaced=True)
     pad = '"\\n"' if tags.padded else ""
     between = f"{tags.gap} {mark(tags.value)}" if tags.value else pad
-    key = f"{mark(tags.key)} {quoted(parameter.name)} {mark(tags.key_end)}"
-    rules = [f"{rule}: {key} {between} {rule}_value {tags.gap}"]
+    key = f"{mark(tags.key)} {key} {mark(tags.key_end)}"
+    rules += repeated(rule, parameter, f"{key} {between} {rule}_value {tags.gap}", "")
     value_end = mark(tags.value_end)
     as_json = f"{rule}_json {pad} {value_end}"
     if not parameter.texts:

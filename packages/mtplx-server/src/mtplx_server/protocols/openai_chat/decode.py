@@ -6,7 +6,7 @@ Types were checked by the wire model, ranges are checked by the engine's request
 import time
 from uuid import uuid4
 
-from mtplx_client.wire.chat import ChatCompletionRequest, ChatMessage
+from mtplx_client.wire.chat import ChatCompletionRequest
 from mtplx_engine.chat.effort import nearest
 from mtplx_engine.conversation import Conversation
 from mtplx_engine.errors import InvalidRequest
@@ -20,6 +20,7 @@ from mtplx_server.protocols.openai_chat import calling, messages, response_forma
 from mtplx_server.protocols.openai_chat.encode import ChatEncoder
 from mtplx_server.protocols.openai_chat.fields import TABLE
 from mtplx_server.protocols.openai_report import Asked
+from mtplx_server.protocols.openai_stream import Heading
 
 _MAX_TOP_LOGPROBS = 20
 
@@ -39,7 +40,9 @@ def decode(body: ChatCompletionRequest, served: Served, request_id: str) -> Deco
     grammar = response_format.grammar(body.response_format)
     request = ChatRequest(
         Conversation(
-            tuple(messages.message(each, f"messages[{at}]") for at, each in _numbered(body)),
+            tuple(
+                messages.message(each, f"messages[{at}]") for at, each in enumerate(body.messages)
+            ),
             body.chat_template_kwargs or {},
             calling.tools(body),
             effort,
@@ -63,18 +66,15 @@ def decode(body: ChatCompletionRequest, served: Served, request_id: str) -> Deco
         response_format.kind(grammar),
         effort,
     )
-    encoder = ChatEncoder(
+    heading = Heading(
         id=f"chatcmpl-{uuid4().hex}",
         created=int(time.time()),
-        include_usage=bool(body.stream_options and body.stream_options.include_usage),
+        answers=choices,
+        include_usage=options.include_usage(body),
         scored=request.logprobs is not None,
         asked=asked,
     )
-    return Decoded((request,), choices, bool(body.stream), encoder)
-
-
-def _numbered(body: ChatCompletionRequest) -> enumerate[ChatMessage]:
-    return enumerate(body.messages)
+    return Decoded((request,), choices, bool(body.stream), ChatEncoder(heading))
 
 
 def _ignored(body: ChatCompletionRequest, model: ModelInfo) -> list[str]:
@@ -86,6 +86,9 @@ def _ignored(body: ChatCompletionRequest, model: ModelInfo) -> list[str]:
         found += [f"stream_options.{name}" for name in meaningful(body.stream_options)]
     if body.reasoning_effort is not None and not model.efforts:
         found.append("reasoning_effort")
+    if model.template_variables is not None:
+        unknown = (body.chat_template_kwargs or {}).keys() - model.template_variables
+        found += [f"chat_template_kwargs.{name}" for name in sorted(unknown)]
     return each_once(found)
 
 

@@ -35,51 +35,27 @@ from mtplx_engine.events import (
 )
 from mtplx_server.errors import Problem
 from mtplx_server.protocols.base import Frame
-from mtplx_server.protocols.openai_error import error_reply
 from mtplx_server.protocols.openai_logprobs import chat_logprob
-from mtplx_server.protocols.openai_report import Asked, report, usage
-
-_DONE = Frame("[DONE]")
+from mtplx_server.protocols.openai_stream import Chunks, Heading
 
 
 @dataclass(frozen=True, slots=True)
 class ChatEncoder:
-    """Writes the answers to one request.
+    """Writes the answers to one request."""
 
-    Attributes:
-        id: Id of the reply.
-        created: Unix time of the request.
-        include_usage: Whether a stream ends with token counts.
-        scored: Whether log-probabilities were asked for.
-        asked: What the report tells of the request.
-    """
-
-    id: str
-    created: int
-    include_usage: bool
-    scored: bool
-    asked: Asked
+    heading: Heading
 
     def reply(self, results: Sequence[ChatResult]) -> ChatCompletion:
         """All answers, whole."""
-        finished = [result.finished for result in results]
         return ChatCompletion(
-            id=self.id,
-            object="chat.completion",
-            created=self.created,
-            model=self.asked.model,
+            **self.heading.fields("chat.completion"),
             choices=[self._choice(at, result) for at, result in enumerate(results)],
-            usage=usage(finished, self.asked.choices),
-            mtplx=report(finished, self.asked),
+            **self.heading.counts([result.finished for result in results]),
         )
 
     def stream(self) -> "ChatStream":
         """A writer of the streamed answers."""
-        return ChatStream(self)
-
-    def logprobs(self, scores: Sequence[TokenLogprob]) -> ChoiceLogprobs | None:
-        """Scores of some tokens, if they were asked for."""
-        return ChoiceLogprobs(content=list(scores), refusal=None) if self.scored else None
+        return ChatStream(self.heading)
 
     def _choice(self, at: int, result: ChatResult) -> Choice:
         message: dict[str, Any] = {
@@ -90,34 +66,28 @@ class ChatEncoder:
             message["reasoning_content"] = result.reasoning
         if result.calls:
             message["tool_calls"] = [_tool_call(call) for call in result.calls]
+        scores = [chat_logprob(each) for each in result.scores]
         return Choice(
             index=at,
             message=ReplyMessage(**message),
             finish_reason=result.finished.reason,
-            logprobs=self.logprobs([chat_logprob(each) for each in result.scores]),
+            logprobs=_logprobs(scores) if self.heading.scored else None,
         )
 
 
 class ChatStream:
     """Writes streamed answers: role, deltas, finish, usage if asked for, `[DONE]`."""
 
-    def __init__(self, encoder: ChatEncoder) -> None:
-        self._encoder = encoder
-        self._head: dict[str, Any] = {
-            "id": encoder.id,
-            "object": "chat.completion.chunk",
-            "created": encoder.created,
-            "model": encoder.asked.model,
-        }
-        # With include_usage each chunk has the key, and only the extra chunk has the counts.
-        self._no_usage: dict[str, Any] = {"usage": None} if encoder.include_usage else {}
+    def __init__(self, heading: Heading) -> None:
+        self._chunks = Chunks(heading, "chat.completion.chunk", ChatCompletionChunk)
+        self._scored = heading.scored
+        self._answers = heading.answers
         self._scores: dict[int, list[TokenLogprob]] = {}
-        self._finished: dict[int, Finished] = {}
 
     def open(self) -> list[Frame]:
         """The roles, as soon as the prompt is accepted."""
         role = Delta(role="assistant", content="")
-        return [self._chunk(at, role) for at in range(self._encoder.asked.choices)]
+        return [self._chunk(at, role) for at in range(self._answers)]
 
     def feed(self, choice: int, event: Event) -> list[Frame]:
         """The chunks that an event makes."""
@@ -136,8 +106,8 @@ class ChatStream:
             case TokensScored(tokens):
                 self._scores.setdefault(choice, []).extend(map(chat_logprob, tokens))
                 return []
-            case Finished():
-                return self._finish(choice, event)
+            case Finished(reason=reason):
+                return self._chunks.finish(choice, self._part(choice, Delta(), reason), event)
             case Started() | PrefillProgress() | PromptScored() | CallEnded() | CallBroken():
                 return []
             case _:
@@ -145,39 +115,23 @@ class ChatStream:
 
     def close(self) -> list[Frame]:
         """The end mark."""
-        return [_DONE]
+        return self._chunks.close()
 
     def fail(self, problem: Problem) -> list[Frame]:
         """The error and the end mark."""
-        return [Frame(error_reply(problem).to_json()), _DONE]
+        return self._chunks.fail(problem)
 
-    def _finish(self, choice: int, finished: Finished) -> list[Frame]:
-        self._finished[choice] = finished
-        last: dict[str, Any] = {}
-        asked = self._encoder.asked
-        everything = [self._finished[at] for at in sorted(self._finished)]
-        over = len(everything) == asked.choices
-        if over:
-            last["mtplx"] = report(everything, asked)
-        frames = [self._chunk(choice, Delta(), finish_reason=finished.reason, **last)]
-        if over and self._encoder.include_usage:
-            counts = usage(everything, asked.choices)
-            chunk = ChatCompletionChunk(**self._head, choices=[], usage=counts)
-            frames.append(Frame(chunk.to_json()))
-        return frames
+    def _chunk(self, choice: int, delta: Delta) -> Frame:
+        return self._chunks.write(self._part(choice, delta, None))
 
-    def _chunk(
-        self, choice: int, delta: Delta, finish_reason: str | None = None, **last: Any
-    ) -> Frame:
+    def _part(self, choice: int, delta: Delta, reason: str | None) -> ChunkChoice:
         scores = self._scores.pop(choice, [])
-        part = ChunkChoice(
-            index=choice,
-            delta=delta,
-            finish_reason=finish_reason,
-            logprobs=self._encoder.logprobs(scores) if scores else None,
-        )
-        chunk = ChatCompletionChunk(**self._head, choices=[part], **self._no_usage, **last)
-        return Frame(chunk.to_json())
+        logprobs = _logprobs(scores) if scores and self._scored else None
+        return ChunkChoice(index=choice, delta=delta, finish_reason=reason, logprobs=logprobs)
+
+
+def _logprobs(scores: list[TokenLogprob]) -> ChoiceLogprobs:
+    return ChoiceLogprobs(content=scores, refusal=None)
 
 
 def _tool_call(call: Call) -> ToolCall:

@@ -49,9 +49,9 @@ def _grammar(given: ResponseFormat) -> Grammar:
         raise bad_request(f"{path} is missing.", param=path)
     match given.syntax:
         case "lark":
-            return Lark(given.definition)
+            return Lark(given.definition, path)
         case "regex":
-            return Regex(given.definition)
+            return Regex(given.definition, path)
         case other:
             text = f"response_format.syntax must be 'lark' or 'regex'; got {other!r}."
             raise bad_request(text, param="response_format.syntax", code="unsupported_value")

@@ -14,8 +14,10 @@ from mtplx_server.protocols.fields import check_strict, each_once, extra, meanin
 from mtplx_server.protocols.openai_completions.encode import CompletionEncoder
 from mtplx_server.protocols.openai_completions.fields import TABLE
 from mtplx_server.protocols.openai_report import Asked
+from mtplx_server.protocols.openai_stream import Heading
 
 _MAX_TOKENS = 16  # OpenAI's own default
+_MAX_ANSWERS = 2048  # to all prompts; each costs the server something before its turn comes
 
 
 def decode(body: CompletionRequest, served: Served, request_id: str) -> Decoded:
@@ -32,17 +34,20 @@ def decode(body: CompletionRequest, served: Served, request_id: str) -> Decoded:
     ignored = each_once(ignored)
     if served.strict_fields:
         check_strict(ignored)
-    requests = tuple(_request(body, served, prompt) for prompt in _prompts(body.prompt))
-    choices = options.choices(body)
-    encoder = CompletionEncoder(
+    prompts, choices = _prompts(body.prompt), options.choices(body)
+    if len(prompts) * choices > _MAX_ANSWERS:
+        text = f"{choices} answers to each of {len(prompts)} prompts are more than {_MAX_ANSWERS}."
+        raise bad_request(text, param="prompt")
+    requests = tuple(_request(body, served, prompt) for prompt in prompts)
+    heading = Heading(
         id=f"cmpl-{uuid4().hex}",
         created=int(time.time()),
-        include_usage=bool(body.stream_options and body.stream_options.include_usage),
-        scored=body.logprobs is not None,
         answers=choices * len(requests),
+        include_usage=options.include_usage(body),
+        scored=body.logprobs is not None,
         asked=Asked(request_id, served.model.id, body.model, ignored, choices),
     )
-    return Decoded(requests, choices, bool(body.stream), encoder)
+    return Decoded(requests, choices, bool(body.stream), CompletionEncoder(heading))
 
 
 def _request(body: CompletionRequest, served: Served, prompt: Prompt) -> ChatRequest:

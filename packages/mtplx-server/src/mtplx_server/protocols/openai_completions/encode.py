@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, assert_never
+from typing import assert_never
 
 from mtplx_client.wire.completions import Completion, CompletionChoice
 from mtplx_engine.events import (
@@ -23,54 +23,28 @@ from mtplx_engine.events import (
 from mtplx_server.errors import Problem
 from mtplx_server.protocols.base import Frame
 from mtplx_server.protocols.openai_completions.scores import Scores
-from mtplx_server.protocols.openai_error import error_reply
-from mtplx_server.protocols.openai_report import Asked, report, usage
+from mtplx_server.protocols.openai_stream import Chunks, Heading
 
-_DONE = Frame("[DONE]")
+_KIND = "text_completion"
 
 
 @dataclass(frozen=True, slots=True)
 class CompletionEncoder:
-    """Writes the answers to one request.
+    """Writes the answers to one request."""
 
-    Attributes:
-        id: Id of the reply.
-        created: Unix time of the request.
-        include_usage: Whether a stream ends with token counts.
-        scored: Whether log-probabilities were asked for.
-        answers: How many there are going to be, to all prompts.
-        asked: What the report tells of the request.
-    """
-
-    id: str
-    created: int
-    include_usage: bool
-    scored: bool
-    answers: int
-    asked: Asked
+    heading: Heading
 
     def reply(self, results: Sequence[ChatResult]) -> Completion:
         """All answers, whole."""
-        finished = [result.finished for result in results]
         return Completion(
-            **self.head(),
+            **self.heading.fields(_KIND),
             choices=[self._choice(at, result) for at, result in enumerate(results)],
-            usage=usage(finished, self.asked.choices),
-            mtplx=report(finished, self.asked),
+            **self.heading.counts([result.finished for result in results]),
         )
 
     def stream(self) -> "CompletionStream":
         """A writer of the streamed answers."""
-        return CompletionStream(self)
-
-    def head(self) -> dict[str, Any]:
-        """What every reply and every chunk begins with."""
-        return {
-            "id": self.id,
-            "object": "text_completion",
-            "created": self.created,
-            "model": self.asked.model,
-        }
+        return CompletionStream(self.heading)
 
     def _choice(self, at: int, result: ChatResult) -> CompletionChoice:
         scores = Scores()
@@ -83,7 +57,7 @@ class CompletionEncoder:
         return CompletionChoice(
             text=text,
             index=at,
-            logprobs=scores.take() if self.scored else None,
+            logprobs=scores.take() if self.heading.scored else None,
             finish_reason=result.finished.reason,
         )
 
@@ -91,13 +65,10 @@ class CompletionEncoder:
 class CompletionStream:
     """Writes streamed answers: pieces of text, finish, usage if asked for, `[DONE]`."""
 
-    def __init__(self, encoder: CompletionEncoder) -> None:
-        self._encoder = encoder
-        self._head = encoder.head()
-        # With include_usage each chunk has the key, and only the extra chunk has the counts.
-        self._no_usage: dict[str, Any] = {"usage": None} if encoder.include_usage else {}
+    def __init__(self, heading: Heading) -> None:
+        self._chunks = Chunks(heading, _KIND, Completion)
+        self._scored = heading.scored
         self._scores: dict[int, Scores] = {}
-        self._finished: dict[int, Finished] = {}
 
     def open(self) -> list[Frame]:
         """Nothing: the first text comes first."""
@@ -117,8 +88,8 @@ class CompletionStream:
                 return []
             case TextDelta(text) | ReasoningDelta(text):
                 return [self._chunk(choice, text)]
-            case Finished():
-                return self._finish(choice, event)
+            case Finished(reason=reason):
+                return self._chunks.finish(choice, self._part(choice, "", reason), event)
             case PrefillProgress() | CallStarted() | CallDelta() | CallEnded() | CallBroken():
                 return []
             case _:
@@ -126,36 +97,16 @@ class CompletionStream:
 
     def close(self) -> list[Frame]:
         """The end mark."""
-        return [_DONE]
+        return self._chunks.close()
 
     def fail(self, problem: Problem) -> list[Frame]:
         """The error and the end mark."""
-        return [Frame(error_reply(problem).to_json()), _DONE]
+        return self._chunks.fail(problem)
 
-    def _finish(self, choice: int, finished: Finished) -> list[Frame]:
-        self._finished[choice] = finished
-        last: dict[str, Any] = {}
-        encoder = self._encoder
-        everything = [self._finished[at] for at in sorted(self._finished)]
-        over = len(everything) == encoder.answers
-        if over:
-            last["mtplx"] = report(everything, encoder.asked)
-        frames = [self._chunk(choice, "", finish_reason=finished.reason, **last)]
-        if over and encoder.include_usage:
-            counts = usage(everything, encoder.asked.choices)
-            chunk = Completion(**self._head, choices=[], usage=counts)
-            frames.append(Frame(chunk.to_json()))
-        return frames
+    def _chunk(self, choice: int, text: str) -> Frame:
+        return self._chunks.write(self._part(choice, text, None))
 
-    def _chunk(
-        self, choice: int, text: str, finish_reason: str | None = None, **last: Any
-    ) -> Frame:
+    def _part(self, choice: int, text: str, reason: str | None) -> CompletionChoice:
         scores = self._scores[choice]
-        part = CompletionChoice(
-            text=text,
-            index=choice,
-            logprobs=scores.take() if self._encoder.scored and scores.ready else None,
-            finish_reason=finish_reason,
-        )
-        chunk = Completion(**self._head, choices=[part], **self._no_usage, **last)
-        return Frame(chunk.to_json())
+        logprobs = scores.take() if self._scored and scores.ready else None
+        return CompletionChoice(text=text, index=choice, logprobs=logprobs, finish_reason=reason)
