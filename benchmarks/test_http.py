@@ -2,6 +2,8 @@
 
 import json
 import time
+from collections.abc import Sequence
+from concurrent.futures import Future
 
 import httpx
 from measure import PROMPTS, Compare, Way, chat
@@ -24,6 +26,12 @@ class Borrowed:
 
     def submit(self, request: ChatRequest) -> Generation:
         return self._engine.submit(request)
+
+    def submit_batch(self, requests: Sequence[ChatRequest], choices: int) -> tuple[Generation, ...]:
+        return self._engine.submit_batch(requests, choices)
+
+    def count_tokens(self, request: ChatRequest) -> Future[int]:
+        return self._engine.count_tokens(request)
 
     def status(self) -> EngineStatus:
         return self._engine.status()
