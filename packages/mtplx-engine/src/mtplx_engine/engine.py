@@ -5,7 +5,7 @@ import functools
 import threading
 import time
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, Self, TypeVar
 
@@ -73,6 +73,7 @@ class Engine:
         self._idle = threading.Condition(self._lock)
         self._running: set[Generation] = set()
         self._completed = 0
+        self._counting = 0
         self._state: EngineState = "ready"
         self._reason = ""
         self._pool = ThreadPoolExecutor(_PREPARE_THREADS, thread_name_prefix="mtplx-prepare")
@@ -189,6 +190,30 @@ class Engine:
             for request, each in zip(requests, seats, strict=True):
                 self._pool.submit(self._prepare, request, each, time.perf_counter())
         return generations
+
+    def count_tokens(self, request: ChatRequest) -> Future[int]:
+        """Count what the prompt of a request costs, without running it.
+
+        The count is that of `Started` for the same request. It may be more than the context
+        window holds. What is wrong with the request is raised from the future.
+
+        Raises:
+            Overloaded: Too many are waiting to be counted.
+            EngineFailed: The engine has stopped.
+        """
+        with self._lock:
+            if self._state != "ready":
+                raise EngineFailed(self._reason)
+            if self._counting >= self._options.max_active + self._options.queue_limit:
+                raise Overloaded(f"{self._counting} prompts are waiting to be counted.")
+            self._counting += 1
+            future = self._pool.submit(self._preparer.count, request)
+        future.add_done_callback(self._counted)
+        return future
+
+    def _counted(self, _: Future[int]) -> None:
+        with self._lock:
+            self._counting -= 1
 
     def _seat(self) -> Seat:
         mailbox = Mailbox()

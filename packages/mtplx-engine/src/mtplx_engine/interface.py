@@ -4,6 +4,7 @@ Knows no MLX, so that a server can be built and tested over a scripted engine.
 """
 
 from collections.abc import Sequence
+from concurrent.futures import Future
 from typing import Protocol
 
 from mtplx_engine.info import EngineStatus, ModelInfo
@@ -31,6 +32,17 @@ class ChatEngine(Protocol):
 
         Raises:
             Overloaded: The queue is full.
+            EngineFailed: The engine has stopped.
+        """
+
+    def count_tokens(self, request: ChatRequest) -> Future[int]:
+        """Count what the prompt of a request costs, without running it.
+
+        The count is that of `Started` for the same request. It may be more than the context
+        window holds. What is wrong with the request is raised from the future.
+
+        Raises:
+            Overloaded: Too many are waiting to be counted.
             EngineFailed: The engine has stopped.
         """
 

@@ -10,6 +10,7 @@ and knows no MLX.
 import threading
 import time
 from collections.abc import Callable, Sequence
+from concurrent.futures import Future
 from dataclasses import dataclass
 
 from mtplx_engine.chat.dialects import json_object
@@ -150,7 +151,7 @@ class ScriptedEngine:
         return tuple(self._start(request) for request in requests for _ in range(choices))
 
     def _start(self, request: ChatRequest) -> Generation:
-        script = self._script if isinstance(self._script, Script) else self._script(request)
+        script = self._pick(request)
         mailbox = Mailbox()
         generation = Generation(mailbox)
         with self._changed:
@@ -164,6 +165,25 @@ class ScriptedEngine:
             target=self._play, args=(script, request, generation, mailbox), daemon=True
         ).start()
         return generation
+
+    def count_tokens(self, request: ChatRequest) -> Future[int]:
+        """What `Started` says for the same request.
+
+        Raises:
+            EngineFailed: `fail` or `close` was called.
+        """
+        script = self._pick(request)
+        if self._state != "ready":
+            raise EngineFailed(f"The engine has stopped: {self._reason}.")
+        future: Future[int] = Future()
+        if script.rejection is None:
+            future.set_result(script.prompt_tokens)
+        else:
+            future.set_exception(script.rejection)
+        return future
+
+    def _pick(self, request: ChatRequest) -> Script:
+        return self._script if isinstance(self._script, Script) else self._script(request)
 
     def status(self) -> EngineStatus:
         """State and load."""

@@ -144,6 +144,15 @@ class Preparer:
             prompt_logprobs=request.prompt_logprobs,
         )
 
+    def count(self, request: ChatRequest) -> int:
+        """Tokens of the prompt, whether they fit or not.
+
+        Raises:
+            InvalidRequest: The request cannot be served by this model.
+            ContextOverflow: It is so far from fitting that nobody needs the exact count.
+        """
+        return len(self._read(request)[0])
+
     def _read(self, request: ChatRequest) -> tuple[list[int], AnswerForm]:
         form = AnswerForm()
         match request.prompt:
