@@ -32,12 +32,13 @@ from mtplx_engine.events import (
 )
 from mtplx_engine.runtime.generation import fold
 from mtplx_engine.testing import Script, ScriptedEngine
+from mtplx_server.http.framing import FRAMINGS
 from mtplx_server.http.merging import Burst
 from mtplx_server.http.pacing import Pace
 from mtplx_server.http.stream import pump
 from mtplx_server.protocols.openai_chat.encode import ChatEncoder
-from mtplx_server.protocols.openai_report import Asked
 from mtplx_server.protocols.openai_stream import Heading
+from mtplx_server.protocols.report import Asked
 
 BODY: dict[str, Any] = {"messages": [{"role": "user", "content": "hi"}]}
 USAGE = {"stream": True, "stream_options": {"include_usage": True}}
@@ -291,7 +292,7 @@ def test_a_fault_of_ours_in_a_stream_tells_the_log_and_not_the_client(caplog):
         raise RuntimeError("secret")
 
     stream = encoder([], include_usage=False).stream()
-    rest = {"pace": Pace(), "keepalive_s": 60, "request_id": "req_1"}
+    rest = {"framing": FRAMINGS["sse"], "pace": Pace(), "keepalive_s": 60, "request_id": "req_1"}
     asyncio.run(pump([Started(3)], events(), stream, send, **rest))
     *_, last, _ = data_of(b"".join(sent).decode())
     assert json.loads(last)["error"]["code"] == "internal_error"
@@ -338,7 +339,11 @@ def test_any_events_give_the_same_answer_both_ways(
     events: list[Event] = [Started(3), *deltas, end]
     writer = encoder(ignored, include_usage=include_usage)
     stream = writer.stream()
-    frames = [*stream.open(), *(f for e in events for f in stream.feed(0, e)), *stream.close()]
+    frames = [
+        *stream.open([Started(3)]),
+        *(f for e in events for f in stream.feed(0, e)),
+        *stream.close(),
+    ]
     assert frames.pop().data == "[DONE]"
     assert not any("\n" in frame.data or "\r" in frame.data for frame in frames)
 

@@ -23,12 +23,13 @@ from mtplx_engine.events import (
     TokensScored,
     Usage,
 )
+from mtplx_server.http.framing import FRAMINGS
 from mtplx_server.http.merging import Burst
 from mtplx_server.http.pacing import Clock, Cutter, Pace, joined
 from mtplx_server.http.stream import pump
 from mtplx_server.protocols.openai_chat.encode import ChatEncoder
-from mtplx_server.protocols.openai_report import Asked
 from mtplx_server.protocols.openai_stream import Heading
+from mtplx_server.protocols.report import Asked
 
 SCORE = ScoredToken(Likelihood(1, "a", b"a", -0.5), ())
 END = Finished(
@@ -116,7 +117,7 @@ def sent_by(source: AsyncIterator[Burst], pace: Pace, after_each=None) -> list[s
 
     asked = Asked("req", "m", None, [])
     encoder = ChatEncoder(Heading("id", 1, 1, include_usage=False, scored=False, asked=asked))
-    rest = {"pace": pace, "keepalive_s": 60, "request_id": "req"}
+    rest = {"framing": FRAMINGS["sse"], "pace": pace, "keepalive_s": 60, "request_id": "req"}
     asyncio.run(pump([Started(1)], source, encoder.stream(), send, **rest))
     return sent
 

@@ -24,7 +24,7 @@ _HOURS_S = 24 * 3600
 
 def create_app(settings: ServerSettings, engine: ChatEngine) -> Sanic[Any, Any]:
     """An app that is ready to be served, see `serving.serve`."""
-    app = Sanic("mtplx", configure_logging=False, error_handler=EnvelopeErrorHandler())
+    app = Sanic("mtplx", configure_logging=False, error_handler=EnvelopeErrorHandler(PROTOCOLS))
     # Sanic lists the apps of a process by name, and would refuse a second server in it.
     Sanic.unregister_app(app)
     app.config.update(

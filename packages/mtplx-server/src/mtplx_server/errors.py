@@ -11,7 +11,7 @@ in its own envelope.
 """
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from mtplx_engine.errors import (
     Cancelled,
@@ -29,6 +29,13 @@ _ENGINE_RETRY_S = 5
 _LONGEST = 1000  # characters of a message, and of the name of a field
 
 
+class Overflow(NamedTuple):
+    """A prompt that does not fit: its length or at least so many, and the window, in tokens."""
+
+    prompt_tokens: int
+    context_length: int
+
+
 @dataclass(frozen=True, slots=True)
 class Problem:
     """A failure as the client is told of it.
@@ -42,6 +49,7 @@ class Problem:
         param: The request field at fault, or None.
         retry_after_s: Seconds after which another attempt is sensible, or None.
         allow: Methods that the path does have, when this one is not among them.
+        overflow: The numbers, when the prompt does not fit; protocols word it differently.
     """
 
     status: int
@@ -51,6 +59,7 @@ class Problem:
     param: str | None = None
     retry_after_s: int | None = None
     allow: tuple[str, ...] = ()
+    overflow: Overflow | None = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "message", _shortened(self.message))
@@ -105,9 +114,15 @@ def problem_of(error: BaseException) -> Problem:
     match error:
         case RequestRefused(problem=problem):
             return problem
-        case ContextOverflow():
-            code = "context_length_exceeded"
-            return Problem(400, "invalid_request_error", str(error), code, error.param)
+        case ContextOverflow(prompt_tokens=tokens, limit=limit):
+            return Problem(
+                400,
+                "invalid_request_error",
+                str(error),
+                "context_length_exceeded",
+                error.param,
+                overflow=Overflow(tokens, limit),
+            )
         case InvalidRequest():
             return Problem(400, "invalid_request_error", str(error), None, error.param)
         case Overloaded(retry_after_s=after):

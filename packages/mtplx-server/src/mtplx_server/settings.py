@@ -22,6 +22,8 @@ class ServerSettings:
         strict_fields: Refuse request fields that would have no effect, instead of naming them in
             the reply.
         strict_model: Refuse requests that name another model than the served one.
+        skip_hosted_tools: Leave out tools that only a vendor's servers can run, such as web search,
+            instead of refusing requests that name them.
         max_body_bytes: Larger request bodies are refused.
     """
 
@@ -33,6 +35,7 @@ class ServerSettings:
     drain_s: float = 10.0
     strict_fields: bool = False
     strict_model: bool = False
+    skip_hosted_tools: bool = False
     max_body_bytes: int = 16 * 1024 * 1024
 
     def __post_init__(self) -> None:

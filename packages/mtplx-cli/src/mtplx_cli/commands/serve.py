@@ -37,6 +37,13 @@ def serve(
     strict_model: Annotated[
         bool, typer.Option("--strict-model", help="Refuse requests that name another model.")
     ] = False,
+    skip_hosted_tools: Annotated[
+        bool,
+        typer.Option(
+            "--skip-hosted-tools",
+            help="Leave out tools that only a vendor's servers run, instead of refusing them.",
+        ),
+    ] = False,
     keepalive_s: Annotated[
         float, typer.Option(help="A streamed answer silent for so long gets a comment.")
     ] = 10.0,
@@ -84,6 +91,7 @@ def serve(
             drain_s=drain_s,
             strict_fields=strict_fields,
             strict_model=strict_model,
+            skip_hosted_tools=skip_hosted_tools,
         ),
     )
     raise typer.Exit(code)

@@ -32,3 +32,32 @@ class ModelList(WireReply):
 
     object: str = "list"
     data: list[ModelCard] = Field(default_factory=list)
+
+
+class AnthropicModelCard(WireReply):
+    """One model, for clients that send `anthropic-version`.
+
+    Attributes:
+        type: Always `model`.
+        id: The name to use in requests.
+        display_name: The same, for people.
+        created_at: When it was loaded, in RFC 3339.
+        max_input_tokens: Tokens of prompt and answer together.
+        max_tokens: The same number, as the most that an answer may have.
+    """
+
+    type: str = "model"
+    id: str
+    display_name: str = ""
+    created_at: str = ""
+    max_input_tokens: int | None = None
+    max_tokens: int | None = None
+
+
+class AnthropicModelList(WireReply):
+    """All models that the server serves, on one page."""
+
+    data: list[AnthropicModelCard] = Field(default_factory=list)
+    has_more: bool = False
+    first_id: str | None = None
+    last_id: str | None = None

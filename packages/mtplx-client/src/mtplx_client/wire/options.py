@@ -1,4 +1,8 @@
-"""What Chat Completions and Completions have in common: how tokens are drawn, when to end."""
+"""What request bodies have in common: how tokens are drawn, when to end.
+
+`DecodingOptions` go by the same names in every protocol, where it takes them; `GenerationOptions`
+are those of Chat Completions and Completions.
+"""
 
 from typing import Annotated
 
@@ -30,12 +34,10 @@ class StreamOptions(WireRequest):
     include_usage: bool | None = None
 
 
-class GenerationOptions(WireRequest):
-    """How to generate. A field that is None takes the model's own default.
+class DecodingOptions(WireRequest):
+    """How tokens are drawn and drafted. A field that is None takes the model's own default.
 
     Attributes:
-        model: Any name is answered by the served model, unless the server is strict about it.
-        max_tokens: At most so many tokens.
         temperature: 0 to 2; 0 always takes the most probable token.
         top_p: Mass of the most probable tokens that are kept; above 0, up to 1.
         top_k: Number of the most probable tokens that are kept; 0 keeps all. (Extension)
@@ -49,21 +51,15 @@ class GenerationOptions(WireRequest):
         penalty_window: Penalties see only so many of the latest tokens. (Extension)
         logit_bias: Added to the logits of these tokens, by id; -100 to 100.
         seed: The same seed gives the same answer, at any depth.
-        n: Answers to make; they share the reading of the prompt.
-        stop: A string, or up to 16 of them, that end the answer.
         stop_token_ids: Tokens that end the answer. (Extension)
         min_tokens: No end before so many tokens. (Extension)
         ignore_eos: Go on after the model's own end token. (Extension)
-        stream: Send the answer in chunks as it is made.
-        stream_options: `include_usage`.
         depth: Tokens drafted per round; 0 decodes plainly. (Extension)
         generation_mode: `mtp` drafts, `ar` decodes plainly. (Extension)
         acceptance: How drafts are judged: `auto`, `coupled` or `rejection`. (Extension)
         copy_lane: Whether drafts may be copied from earlier text. (Extension)
     """
 
-    model: str | None = None
-    max_tokens: int | None = None
     temperature: float | None = None
     top_p: float | None = None
     top_k: int | None = None
@@ -77,14 +73,30 @@ class GenerationOptions(WireRequest):
     penalty_window: int | None = None
     logit_bias: dict[str, float] | None = None
     seed: int | None = None
-    n: int | None = None
-    stop: str | Strings | None = None
     stop_token_ids: Integers | None = None
     min_tokens: int | None = None
     ignore_eos: bool | None = None
-    stream: bool | None = None
-    stream_options: StreamOptions | None = None
     depth: int | None = None
     generation_mode: str | None = None
     acceptance: str | None = None
     copy_lane: bool | None = None
+
+
+class GenerationOptions(DecodingOptions):
+    """How to generate. A field that is None takes the model's own default.
+
+    Attributes:
+        model: Any name is answered by the served model, unless the server is strict about it.
+        max_tokens: At most so many tokens.
+        n: Answers to make; they share the reading of the prompt.
+        stop: A string, or up to 16 of them, that end the answer.
+        stream: Send the answer in chunks as it is made.
+        stream_options: `include_usage`.
+    """
+
+    model: str | None = None
+    max_tokens: int | None = None
+    n: int | None = None
+    stop: str | Strings | None = None
+    stream: bool | None = None
+    stream_options: StreamOptions | None = None

@@ -25,14 +25,19 @@ def levels_of(template: str) -> tuple[str, ...]:
     return tuple(level for level in LEVELS if level in named) or _USUAL
 
 
-def nearest(asked: str, levels: Sequence[str]) -> str:
+def nearest(asked: str, levels: Sequence[str], where: str = "reasoning_effort") -> str:
     """The level of a model that serves what is asked: the next one up, else the highest.
+
+    Args:
+        asked: One of `LEVELS`.
+        levels: Those of the model.
+        where: The field that asks.
 
     Raises:
         InvalidRequest: There is no such level anywhere.
     """
     if asked not in LEVELS:
-        text = f"reasoning_effort must be one of {', '.join(LEVELS)}; got {asked!r}."
-        raise InvalidRequest(text, "reasoning_effort")
+        text = f"{where} must be one of {', '.join(LEVELS)}; got {asked[:40]!r}."
+        raise InvalidRequest(text, where)
     rank = LEVELS.index(asked)
     return next((level for level in levels if LEVELS.index(level) >= rank), levels[-1])

@@ -1,25 +1,39 @@
 """Binds the endpoints of a protocol to routes."""
 
+import asyncio
 from collections.abc import Callable, Coroutine, Sequence
-from typing import Any
+from typing import Any, cast
 from urllib.parse import unquote
 
 from sanic import HTTPResponse, Request, Sanic
 
-from mtplx_engine.events import ChatResult, Event
+from mtplx_client.wire.base import WireRequest
+from mtplx_engine.events import ChatResult, Event, Started
 from mtplx_engine.interface import ChatEngine
 from mtplx_engine.runtime.generation import Generation, fold
-from mtplx_server.http import sse
 from mtplx_server.http.body import parse_body, read_body
+from mtplx_server.http.framing import FRAMINGS, Framing
 from mtplx_server.http.merging import bursts
 from mtplx_server.http.middleware.request_id import request_id
 from mtplx_server.http.pacing import Pace
 from mtplx_server.http.reply import Reply, json_reply
 from mtplx_server.http.stream import pump
-from mtplx_server.protocols.base import ApiProtocol, Decoded, Generate, Lookup, Served, Snapshot
+from mtplx_server.protocols.base import (
+    Action,
+    ApiProtocol,
+    Count,
+    Decoded,
+    Endpoint,
+    Generate,
+    Lookup,
+    Served,
+    Snapshot,
+    Visit,
+)
 from mtplx_server.settings import ServerSettings
 
 Handler = Callable[..., Coroutine[Any, Any, HTTPResponse | None]]
+Read = Callable[[Request, type[WireRequest]], Coroutine[Any, Any, Any]]
 
 
 def mount(
@@ -27,39 +41,72 @@ def mount(
 ) -> None:
     """Add the routes of a protocol to an app."""
     for at, endpoint in enumerate(protocol.endpoints):
-        match endpoint:
-            case Generate():
-                handler, methods = _generate(endpoint, engine, settings), ["POST"]
-            case Lookup():
-                handler, methods = _lookup(endpoint, engine), ["GET", "HEAD"]
+        looks_up = isinstance(endpoint, Lookup)
         app.add_route(
-            handler,
+            _handler(endpoint, engine, settings),
             endpoint.path,
-            methods=methods,
+            methods=["GET", "HEAD"] if looks_up else ["POST"],
             name=f"{protocol.name}_{at}",
-            stream=isinstance(endpoint, Generate),  # the handler reads the body, see read_body
-            ctx_render_error=protocol.error,
+            stream=not looks_up,  # the handler reads the body, see read_body
+            ctx_protocol=protocol,
         )
 
 
+def _handler(endpoint: Endpoint, engine: ChatEngine, settings: ServerSettings) -> Handler:
+    async def read(request: Request, wire: type[WireRequest]) -> Any:
+        return parse_body(await read_body(request, settings.max_body_bytes), wire)
+
+    match endpoint:
+        case Generate():
+            return _generate(endpoint, engine, settings, read)
+        case Count():
+            return _count(endpoint, engine, settings, read)
+        case Action():
+            return _action(endpoint, engine, read)
+        case Lookup():
+            return _lookup(endpoint, engine)
+
+
 def _lookup(endpoint: Lookup, engine: ChatEngine) -> Handler:
-    async def handle(_: Request, **rest: str) -> HTTPResponse:
+    async def handle(request: Request, **rest: str) -> HTTPResponse:
         snapshot = Snapshot(engine.model, engine.status())
-        status, reply = endpoint.answer(snapshot, unquote("".join(rest.values())))
+        headers = {name.lower(): value for name, value in request.headers.items()}
+        visit = Visit(unquote("".join(rest.values())), headers)
+        status, reply = endpoint.answer(snapshot, visit)
         return json_reply(reply, status)
 
     return handle
 
 
-def _generate(endpoint: Generate, engine: ChatEngine, settings: ServerSettings) -> Handler:
+def _action(endpoint: Action, engine: ChatEngine, read: Read) -> Handler:
+    async def handle(request: Request) -> HTTPResponse:
+        body = await read(request, endpoint.wire)
+        return json_reply(endpoint.answer(body, Snapshot(engine.model, engine.status())))
+
+    return handle
+
+
+def _count(endpoint: Count, engine: ChatEngine, settings: ServerSettings, read: Read) -> Handler:
+    async def handle(request: Request) -> HTTPResponse:
+        asked = endpoint.decode(await read(request, endpoint.wire), _served(engine, settings))
+        counted = await asyncio.wrap_future(engine.count_tokens(asked))
+        return json_reply(endpoint.encode(counted))
+
+    return handle
+
+
+def _generate(
+    endpoint: Generate, engine: ChatEngine, settings: ServerSettings, read: Read
+) -> Handler:
+    framing = FRAMINGS[endpoint.framing]
+
     async def handle(request: Request) -> HTTPResponse | None:
-        served = Served(engine.model, settings.strict_fields, settings.strict_model)
-        body = parse_body(await read_body(request, settings.max_body_bytes), endpoint.wire)
-        decoded = endpoint.decode(body, served, request_id(request))
-        generations = engine.submit_batch(decoded.requests, decoded.choices)
+        body = await read(request, endpoint.wire)
+        decoded = endpoint.decode(body, _served(engine, settings), request_id(request))
+        generations = _submit(engine, decoded)
         try:
             if decoded.stream:
-                await _stream(request, generations, decoded, settings)
+                await _stream(request, generations, decoded, framing, settings)
                 return None
             return json_reply(decoded.encoder.reply(await _results(generations)))
         finally:
@@ -68,6 +115,16 @@ def _generate(endpoint: Generate, engine: ChatEngine, settings: ServerSettings) 
                 each.cancel()
 
     return handle
+
+
+def _served(engine: ChatEngine, settings: ServerSettings) -> Served:
+    return Served(
+        engine.model, settings.strict_fields, settings.strict_model, settings.skip_hosted_tools
+    )
+
+
+def _submit(engine: ChatEngine, decoded: Decoded) -> Sequence[Generation]:
+    return engine.submit_batch(decoded.requests, decoded.choices) if decoded.requests else ()
 
 
 async def _results(generations: Sequence[Generation]) -> list[ChatResult]:
@@ -79,17 +136,22 @@ async def _results(generations: Sequence[Generation]) -> list[ChatResult]:
 
 
 async def _stream(
-    request: Request, generations: Sequence[Generation], decoded: Decoded, settings: ServerSettings
+    request: Request,
+    generations: Sequence[Generation],
+    decoded: Decoded,
+    framing: Framing,
+    settings: ServerSettings,
 ) -> None:
     # A failure before the prompts are accepted is still an HTTP status.
-    started = [await anext(each) for each in generations]
-    response = Reply(headers=dict(sse.HEADERS), content_type=sse.CONTENT_TYPE)
+    started = [cast(Started, await anext(each)) for each in generations]
+    response = Reply(headers=dict(framing.headers), content_type=framing.content_type)
     await request.respond(response)
     await pump(
         started,
         bursts(generations),
         decoded.encoder.stream(),
         response.send,
+        framing=framing,
         pace=Pace(settings.stream_interval, settings.stream_pacing),
         keepalive_s=settings.keepalive_s,
         request_id=request_id(request),

@@ -1,13 +1,13 @@
-"""Pumps answers to a client: events to frames, frames to the socket, comments in silence."""
+"""Pumps answers to a client: events to frames, frames to the socket, signs of life in silence."""
 
 import asyncio
 import logging
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Sequence
 from typing import Any, cast
 
-from mtplx_engine.events import Event
+from mtplx_engine.events import Started
 from mtplx_server.errors import problem_of
-from mtplx_server.http import sse
+from mtplx_server.http.framing import Framing
 from mtplx_server.http.merging import Burst
 from mtplx_server.http.pacing import Clock, Cutter, Pace
 from mtplx_server.protocols.base import StreamEncoder
@@ -18,11 +18,12 @@ Send = Callable[[bytes], Awaitable[None]]
 
 
 async def pump(
-    started: Sequence[Event],
+    started: Sequence[Started],
     source: AsyncIterator[Burst],
     encoder: StreamEncoder,
     send: Send,
     *,
+    framing: Framing,
     pace: Pace,
     keepalive_s: float,
     request_id: str,
@@ -34,27 +35,28 @@ async def pump(
         source: The rest of the generations.
         encoder: Writes the frames.
         send: Waits until the client has room for more.
+        framing: How frames are told apart.
         pace: How the answers are cut into frames.
-        keepalive_s: Silence of this length is broken by a comment.
+        keepalive_s: A silence of this length is broken.
         request_id: Names the request in the log.
     """
     try:
-        first = [frame for at, each in enumerate(started) for frame in encoder.feed(at, each)]
-        await send(sse.encode([*encoder.open(), *first]))
-        await _pump(source, encoder, send, pace, keepalive_s)
+        await send(framing.encode(encoder.open(started)))  # even nothing brings the headers
+        await _pump(source, encoder, send, framing, pace, keepalive_s)
         last = encoder.close()
     except Exception as error:
         problem = problem_of(error)
         if problem.status == 500:
             _log.exception("Request %s failed after its answer had begun", request_id)
         last = encoder.fail(problem)
-    await send(sse.encode(last))
+    await send(framing.encode(last))
 
 
 async def _pump(
     source: AsyncIterator[Burst],
     encoder: StreamEncoder,
     send: Send,
+    framing: Framing,
     pace: Pace,
     keepalive_s: float,
 ) -> None:
@@ -64,7 +66,7 @@ async def _pump(
     try:
         while True:
             while not await _came(coming, keepalive_s):
-                await send(sse.KEEP_ALIVE)
+                await send(framing.encode(encoder.idle()) or framing.comment)
             try:
                 choice, burst = coming.result()
             except StopAsyncIteration:
@@ -78,7 +80,7 @@ async def _pump(
                     await _came(coming, clock.pause_s(len(groups)))
                 frames = [frame for event in group for frame in encoder.feed(choice, event)]
                 if frames:
-                    await send(sse.encode(frames))
+                    await send(framing.encode(frames))
     finally:
         coming.cancel()
         await asyncio.wait({coming})

@@ -1,35 +1,44 @@
 """What a protocol is made of: how requests are read and how answers are written.
 
-A protocol is a list of endpoints and an error envelope. An endpoint either generates (some
-`ChatRequest`s in, streams of `Event`s out) or looks something up. The unstreamed answer is
+A protocol is a list of endpoints and an error envelope. An endpoint generates (some `ChatRequest`s
+in, streams of `Event`s out), counts tokens, acts, or looks something up. The unstreamed answer is
 written from the folded events, the streamed one event by event; both must say the same.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple, Protocol
+from typing import Any, Literal, NamedTuple, Protocol
 
 from mtplx_client.wire.base import WireReply, WireRequest
-from mtplx_engine.events import ChatResult, Event
+from mtplx_engine.events import ChatResult, Event, Started
 from mtplx_engine.info import EngineStatus, ModelInfo
 from mtplx_engine.request import ChatRequest
 from mtplx_server.errors import Problem
 
 
 class Frame(NamedTuple):
-    """One message of a streamed answer, before it is framed for the wire."""
+    """One message of a streamed answer, before it is framed for the wire.
+
+    Attributes:
+        data: JSON, or a word.
+        event: Its kind, where the protocol names it outside of the data.
+    """
 
     data: str
+    event: str | None = None
 
 
 class StreamEncoder(Protocol):
     """Writes one streamed answer. It is not used again after `close` or `fail`."""
 
-    def open(self) -> list[Frame]:
-        """What comes first, as soon as the prompt is accepted."""
+    def open(self, started: Sequence[Started]) -> list[Frame]:
+        """What comes first, as soon as the prompts are accepted; one `Started` for each answer."""
 
     def feed(self, choice: int, event: Event) -> list[Frame]:
         """What an event of one of the answers says; may be nothing."""
+
+    def idle(self) -> list[Frame]:
+        """What tells a client in a silence that more will come; nothing: a comment will do."""
 
     def close(self) -> list[Frame]:
         """What comes last when nothing failed and all answers have finished."""
@@ -56,11 +65,14 @@ class Served:
         model: What is being served.
         strict_fields: Whether fields without effect are refused.
         strict_model: Whether other model names are refused.
+        skip_hosted_tools: Whether tools that only a vendor's servers can run are left out of a
+            request, where it would be refused for them.
     """
 
     model: ModelInfo
     strict_fields: bool = False
     strict_model: bool = False
+    skip_hosted_tools: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +80,7 @@ class Decoded:
     """A request in the engine's vocabulary, and how to write its answers.
 
     Attributes:
-        requests: What to generate; usually one.
+        requests: What to generate; usually one, none where an answer needs no model.
         choices: Answers to each of these. All answers are numbered in order: first those to the
             first request.
         stream: Whether they are sent as they are made.
@@ -91,7 +103,9 @@ class Generate:
         wire: Type of the body.
         decode: Turns (body, server, request id) into a request.
         reply: Type of a whole answer.
-        chunk: Type of a streamed answer's messages.
+        chunks: Types of a streamed answer's messages.
+        framing: How these are told apart: as server-sent events, or one a line.
+        end_mark: The word that ends a stream, where it is no JSON.
     """
 
     path: str
@@ -99,15 +113,70 @@ class Generate:
     wire: type[WireRequest]
     decode: Callable[[Any, Served, str], Decoded]
     reply: type[WireReply]
-    chunk: type[WireReply]
+    chunks: tuple[type[WireReply], ...]
+    framing: Literal["sse", "ndjson"] = "sse"
+    end_mark: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Count:
+    """A POST endpoint that tells how many tokens a prompt has, without running the model.
+
+    Attributes:
+        path: Where it lives.
+        summary: What it does, in a line.
+        wire: Type of the body.
+        decode: Turns (body, server) into the request whose prompt is counted.
+        encode: Writes the count.
+        reply: Type of what `encode` makes.
+    """
+
+    path: str
+    summary: str
+    wire: type[WireRequest]
+    decode: Callable[[Any, Served], ChatRequest]
+    encode: Callable[[int], WireReply]
+    reply: type[WireReply]
 
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
-    """What a lookup may see: nothing here waits for the model."""
+    """What an endpoint may see that answers at once: nothing here waits for the model."""
 
     model: ModelInfo
     status: EngineStatus
+
+
+@dataclass(frozen=True, slots=True)
+class Action:
+    """A POST endpoint that answers at once.
+
+    Attributes:
+        path: Where it lives.
+        summary: What it does, in a line.
+        wire: Type of the body.
+        answer: Turns (body, snapshot) into the reply.
+        reply: Type of that.
+    """
+
+    path: str
+    summary: str
+    wire: type[WireRequest]
+    answer: Callable[[Any, Snapshot], WireReply]
+    reply: type[WireReply]
+
+
+@dataclass(frozen=True, slots=True)
+class Visit:
+    """What a lookup may know of the request.
+
+    Attributes:
+        rest: Of the path, see `Lookup.path`; or "".
+        headers: By names in lower case.
+    """
+
+    rest: str
+    headers: Mapping[str, str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,16 +186,19 @@ class Lookup:
     Attributes:
         path: Where it lives; a last segment `<name:path>` takes the rest of the path.
         summary: What it tells, in a line.
-        answer: Turns (snapshot, rest of the path or "") into status and body.
-        reply: Type of the body.
+        answer: Turns (snapshot, visit) into status and body.
+        replies: Types that the body may have.
         statuses: Those that come with such a body.
     """
 
     path: str
     summary: str
-    answer: Callable[[Snapshot, str], tuple[int, WireReply]]
-    reply: type[WireReply]
+    answer: Callable[[Snapshot, Visit], tuple[int, WireReply]]
+    replies: tuple[type[WireReply], ...]
     statuses: tuple[int, ...] = (200,)
+
+
+Endpoint = Generate | Count | Action | Lookup
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,11 +208,15 @@ class ApiProtocol:
     Attributes:
         name: A short name, unique among the protocols.
         endpoints: What it offers.
-        error: Renders a failure that is answered with an HTTP status.
+        error: Renders (failure, request id), for one that is answered with an HTTP status.
         envelope: Type of what `error` makes.
+        prefixes: Paths that begin so are its own, also those that it does not have.
+        header: Only its clients send this header, to whatever path.
     """
 
     name: str
-    endpoints: tuple[Generate | Lookup, ...]
-    error: Callable[[Problem], WireReply]
+    endpoints: tuple[Endpoint, ...]
+    error: Callable[[Problem, str], WireReply]
     envelope: type[WireReply]
+    prefixes: tuple[str, ...] = ()
+    header: str | None = None

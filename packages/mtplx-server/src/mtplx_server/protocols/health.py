@@ -4,7 +4,7 @@ from mtplx_client.wire.base import WireReply
 from mtplx_client.wire.error import ErrorReply
 from mtplx_client.wire.health import Health
 from mtplx_server._version import __version__
-from mtplx_server.protocols.base import ApiProtocol, Lookup, Snapshot
+from mtplx_server.protocols.base import ApiProtocol, Lookup, Snapshot, Visit
 from mtplx_server.protocols.openai_error import error_reply
 
 
@@ -17,7 +17,7 @@ class Landing(WireReply):
     api: str
 
 
-def _health(snapshot: Snapshot, _: str) -> tuple[int, Health]:
+def _health(snapshot: Snapshot, _: Visit) -> tuple[int, Health]:
     model, status = snapshot.model, snapshot.status
     ready = status.state == "ready"
     health = Health(
@@ -37,15 +37,15 @@ def _health(snapshot: Snapshot, _: str) -> tuple[int, Health]:
     return (200 if ready else 503), health
 
 
-def _landing(snapshot: Snapshot, _: str) -> tuple[int, Landing]:
+def _landing(snapshot: Snapshot, _: Visit) -> tuple[int, Landing]:
     return 200, Landing(name="mtplx", version=__version__, model=snapshot.model.id, api="/v1")
 
 
 PROTOCOL = ApiProtocol(
     name="health",
     endpoints=(
-        Lookup("/health", "Tell state and load", _health, Health, statuses=(200, 503)),
-        Lookup("/", "Tell what this is", _landing, Landing),
+        Lookup("/health", "Tell state and load", _health, (Health,), statuses=(200, 503)),
+        Lookup("/", "Tell what this is", _landing, (Landing,)),
     ),
     error=error_reply,
     envelope=ErrorReply,

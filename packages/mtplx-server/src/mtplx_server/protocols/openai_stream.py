@@ -9,9 +9,10 @@ from mtplx_engine.events import Finished
 from mtplx_server.errors import Problem
 from mtplx_server.protocols.base import Frame
 from mtplx_server.protocols.openai_error import error_reply
-from mtplx_server.protocols.openai_report import Asked, report, usage
+from mtplx_server.protocols.openai_usage import usage
+from mtplx_server.protocols.report import Asked, count, report
 
-_DONE = Frame("[DONE]")
+END_MARK = "[DONE]"
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +43,10 @@ class Heading:
     def counts(self, finished: Sequence[Finished]) -> dict[str, Any]:
         """The fields at the end of a whole reply."""
         asked = self.asked
-        return {"usage": usage(finished, asked.choices), "mtplx": report(finished, asked)}
+        return {
+            "usage": usage(count(finished, asked.choices)),
+            "mtplx": report(finished, asked),
+        }
 
 
 @dataclass(slots=True)
@@ -79,11 +83,12 @@ class Chunks:
 
     def close(self) -> list[Frame]:
         """The end mark."""
-        return [_DONE]
+        return [Frame(END_MARK)]
 
     def fail(self, problem: Problem) -> list[Frame]:
         """The error and the end mark."""
-        return [Frame(error_reply(problem).to_json()), _DONE]
+        request_id = self.heading.asked.request_id
+        return [Frame(error_reply(problem, request_id).to_json()), Frame(END_MARK)]
 
     def _frame(self, **fields: Any) -> Frame:
         return Frame(self.chunk(**self.heading.fields(self.kind), **fields).to_json())

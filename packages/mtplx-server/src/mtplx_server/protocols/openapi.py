@@ -1,7 +1,7 @@
 """`GET /openapi.json`: the protocols as an OpenAPI 3.1 document, made from the wire models."""
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from pydantic.json_schema import GenerateJsonSchema, models_json_schema
@@ -10,7 +10,7 @@ from pydantic_core.core_schema import ModelSchema
 from mtplx_client.wire.base import WireReply
 from mtplx_client.wire.error import ErrorReply
 from mtplx_server._version import __version__
-from mtplx_server.protocols.base import ApiProtocol, Generate, Lookup
+from mtplx_server.protocols.base import Action, ApiProtocol, Count, Endpoint, Generate, Lookup
 from mtplx_server.protocols.openai_error import error_reply
 from mtplx_server.protocols.wire_docs import described, purpose
 
@@ -50,7 +50,7 @@ class Document(WireReply):
 def protocol(others: Sequence[ApiProtocol]) -> ApiProtocol:
     """The protocol that offers the document of some others."""
     written = document(others)
-    lookup = Lookup("/openapi.json", "Describe the API", lambda *_: (200, written), Document)
+    lookup = Lookup("/openapi.json", "Describe the API", lambda *_: (200, written), (Document,))
     return ApiProtocol("openapi", (lookup,), error_reply, ErrorReply)
 
 
@@ -77,10 +77,15 @@ def document(protocols: Sequence[ApiProtocol]) -> Document:
 def _models(protocols: Sequence[ApiProtocol]) -> set[type[Any]]:
     models: set[type[Any]] = set()
     for each in protocols:
-        models |= {each.envelope} | {endpoint.reply for endpoint in each.endpoints}
+        models.add(each.envelope)
         for endpoint in each.endpoints:
-            if isinstance(endpoint, Generate):
-                models |= {endpoint.wire, endpoint.chunk}
+            match endpoint:
+                case Generate(wire=wire, reply=reply, chunks=chunks):
+                    models |= {wire, reply, *chunks}
+                case Count(wire=wire, reply=reply) | Action(wire=wire, reply=reply):
+                    models |= {wire, reply}
+                case Lookup(replies=replies):
+                    models |= {*replies}
     return models
 
 
@@ -104,19 +109,18 @@ class _Words(GenerateJsonSchema):
         return False
 
 
-def _operation(endpoint: Generate | Lookup, protocol: ApiProtocol, schemas: Schemas) -> Json:
-    match endpoint:
-        case Generate():
-            method, failures = "post", _FAILURES
-            body = {"required": True, "content": _json(schemas[endpoint.wire])}
-            rest: Json = {"requestBody": body}
-            replies = {"200": _answers(endpoint, protocol, schemas)}
-        case Lookup():
-            method, failures = "get", {}
-            rest, replies = {}, _found(endpoint, schemas)
-            if parameter := _PARAMETER.search(endpoint.path):
-                failures = _UNKNOWN
-                rest = {"parameters": [_parameter(parameter[1])]}
+def _operation(endpoint: Endpoint, protocol: ApiProtocol, schemas: Schemas) -> Json:
+    if isinstance(endpoint, Lookup):
+        method, failures = "get", {}
+        rest: Json = {}
+        replies = _found(endpoint, schemas)
+        if parameter := _PARAMETER.search(endpoint.path):
+            failures = _UNKNOWN
+            rest = {"parameters": [_parameter(parameter[1])]}
+    else:
+        method, failures = "post", _FAILURES
+        rest = {"requestBody": {"required": True, "content": _json(schemas[endpoint.wire])}}
+        replies = {"200": _answers(endpoint, protocol, schemas)}
     for status, words in {**failures, **_OTHERS}.items():
         replies[status] = {"description": words, "content": _json(schemas[protocol.envelope])}
     return {
@@ -146,30 +150,50 @@ def _json(schema: Json) -> Json:
 
 
 def _found(endpoint: Lookup, schemas: Schemas) -> Json:
-    content = _json(schemas[endpoint.reply])
+    content = _json(_any(schemas[each] for each in endpoint.replies))
     return {
         str(status): {"description": "What there is to tell.", "content": content}
         for status in endpoint.statuses
     }
 
 
-def _answers(endpoint: Generate, protocol: ApiProtocol, schemas: Schemas) -> Json:
-    event = _event({"anyOf": [schemas[endpoint.chunk], schemas[protocol.envelope]]})
+def _answers(endpoint: Generate | Count | Action, protocol: ApiProtocol, schemas: Schemas) -> Json:
+    whole = _json(schemas[endpoint.reply])
+    if not isinstance(endpoint, Generate):
+        return {"description": "The answer.", "content": whole}
+    message = _any(schemas[each] for each in (*endpoint.chunks, protocol.envelope))
+    pieces = (
+        {"text/event-stream": {"schema": _event(message, endpoint.end_mark)}}
+        if endpoint.framing == "sse"
+        else {"application/x-ndjson": {"schema": message}}
+    )
     return {
-        "description": "The answers; with `stream` in pieces, as events.",
-        "content": {
-            **_json(schemas[endpoint.reply]),
-            "text/event-stream": {"schema": event},
-        },
+        "description": "The answers; with `stream` in pieces, each an event or a line.",
+        "content": {**whole, **pieces},
     }
 
 
-def _event(message: Json) -> Json:
+def _any(schemas: Iterable[Json]) -> Json:
+    """Any of some schemas."""
+    first, *others = dict.fromkeys(each["$ref"] for each in schemas)
+    if not others:
+        return {"$ref": first}
+    return {"anyOf": [{"$ref": reference} for reference in (first, *others)]}
+
+
+def _event(message: Json, end_mark: str | None) -> Json:
     """One of many: OpenAPI has a word for that, `itemSchema`, only from 3.2 on."""
     json_text = {"contentMediaType": "application/json", "contentSchema": message}
+    if end_mark is None:
+        data: Json = {"type": "string", **json_text}
+        words = "One event; what failed, if any, comes last."
+    else:
+        data = {"type": "string", "anyOf": [{"const": end_mark}, json_text]}
+        words = f"One event. The last says `{end_mark}`; before it comes what failed, if any."
+    properties = {"event": {"type": "string"}, "data": data}
     return {
-        "description": "One event. The last says `[DONE]`; before it comes what failed, if any.",
+        "description": words,
         "type": "object",
-        "properties": {"data": {"type": "string", "anyOf": [{"const": "[DONE]"}, json_text]}},
+        "properties": properties,
         "required": ["data"],
     }

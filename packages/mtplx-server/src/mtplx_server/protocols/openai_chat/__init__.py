@@ -5,6 +5,7 @@ from mtplx_client.wire.error import ErrorReply
 from mtplx_server.protocols.base import ApiProtocol, Generate
 from mtplx_server.protocols.openai_chat.decode import decode
 from mtplx_server.protocols.openai_error import error_reply
+from mtplx_server.protocols.openai_stream import END_MARK
 
 PROTOCOL = ApiProtocol(
     name="openai_chat",
@@ -15,7 +16,8 @@ PROTOCOL = ApiProtocol(
             ChatCompletionRequest,
             decode,
             reply=ChatCompletion,
-            chunk=ChatCompletionChunk,
+            chunks=(ChatCompletionChunk,),
+            end_mark=END_MARK,
         ),
     ),
     error=error_reply,

@@ -3,9 +3,10 @@
 from typing import Any
 
 from mtplx_client.wire.chat import ChatCompletionRequest, ChatTool
-from mtplx_engine.tools import TOOL_NAME, Calling, CallMode, Tool
+from mtplx_engine.tools import Calling, CallMode, Tool
 from mtplx_server.errors import bad_request
 from mtplx_server.protocols.fields import meaningful
+from mtplx_server.protocols.tools import check_name
 
 _PARAM = "tool_choice"
 
@@ -26,9 +27,7 @@ def _tool(given: ChatTool, path: str) -> Tool:
     if given.function is None:
         raise bad_request(f"{path}.function is missing.", param=f"{path}.function")
     function = given.function
-    if not TOOL_NAME.fullmatch(function.name):
-        text = f"{path}.function.name must be 1 to 128 letters, digits and _ - . : /"
-        raise bad_request(f"{text}; got {function.name[:140]!r}.", param=f"{path}.function.name")
+    check_name(function.name, f"{path}.function.name")
     return Tool(
         function.name, function.description, function.parameters, strict=bool(function.strict)
     )

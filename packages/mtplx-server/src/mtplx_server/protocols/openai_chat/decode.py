@@ -7,20 +7,20 @@ import time
 from uuid import uuid4
 
 from mtplx_client.wire.chat import ChatCompletionRequest
-from mtplx_engine.chat.effort import nearest
 from mtplx_engine.conversation import Conversation
 from mtplx_engine.errors import InvalidRequest
 from mtplx_engine.info import ModelInfo
 from mtplx_engine.request import ChatRequest, Limits
 from mtplx_server.errors import bad_request
-from mtplx_server.protocols import openai_options as options
+from mtplx_server.protocols import openai_options, options
 from mtplx_server.protocols.base import Decoded, Served
 from mtplx_server.protocols.fields import check_strict, each_once, extra, meaningful
 from mtplx_server.protocols.openai_chat import calling, messages, response_format
 from mtplx_server.protocols.openai_chat.encode import ChatEncoder
 from mtplx_server.protocols.openai_chat.fields import TABLE
-from mtplx_server.protocols.openai_report import Asked
 from mtplx_server.protocols.openai_stream import Heading
+from mtplx_server.protocols.report import Asked
+from mtplx_server.protocols.thinking import effort, unknown_variables
 
 _MAX_TOP_LOGPROBS = 20
 
@@ -32,11 +32,11 @@ def decode(body: ChatCompletionRequest, served: Served, request_id: str) -> Deco
         RequestRefused: A field is not supported, or the model is not the served one.
         InvalidRequest: A value is out of range.
     """
-    options.check_model(body, served)
+    options.check_model(body.model, served)
     ignored = _ignored(body, served.model)
     if served.strict_fields:
         check_strict(ignored)
-    effort = _effort(body, served.model)
+    level = effort(body.reasoning_effort, served.model, "reasoning_effort")
     grammar = response_format.grammar(body.response_format)
     request = ChatRequest(
         Conversation(
@@ -45,7 +45,7 @@ def decode(body: ChatCompletionRequest, served: Served, request_id: str) -> Deco
             ),
             body.chat_template_kwargs or {},
             calling.tools(body),
-            effort,
+            level,
         ),
         options.sampling(body),
         _limits(body),
@@ -56,7 +56,7 @@ def decode(body: ChatCompletionRequest, served: Served, request_id: str) -> Deco
         grammar=grammar,
         calling=calling.calling(body),
     )
-    choices = options.choices(body)
+    choices = openai_options.choices(body)
     asked = Asked(
         request_id,
         served.model.id,
@@ -64,13 +64,13 @@ def decode(body: ChatCompletionRequest, served: Served, request_id: str) -> Deco
         ignored,
         choices,
         response_format.kind(grammar),
-        effort,
+        level,
     )
     heading = Heading(
         id=f"chatcmpl-{uuid4().hex}",
         created=int(time.time()),
         answers=choices,
-        include_usage=options.include_usage(body),
+        include_usage=openai_options.include_usage(body),
         scored=request.logprobs is not None,
         asked=asked,
     )
@@ -86,21 +86,9 @@ def _ignored(body: ChatCompletionRequest, model: ModelInfo) -> list[str]:
         found += [f"stream_options.{name}" for name in meaningful(body.stream_options)]
     if body.reasoning_effort is not None and not model.efforts:
         found.append("reasoning_effort")
-    if model.template_variables is not None:
-        unknown = (body.chat_template_kwargs or {}).keys() - model.template_variables
-        found += [f"chat_template_kwargs.{name}" for name in sorted(unknown)]
+    unknown = unknown_variables(body.chat_template_kwargs, model)
+    found += [f"chat_template_kwargs.{name}" for name in unknown]
     return each_once(found)
-
-
-def _effort(body: ChatCompletionRequest, model: ModelInfo) -> str | None:
-    """The level of the served model that comes nearest to the one asked for."""
-    asked = body.reasoning_effort
-    if asked in (None, "auto"):
-        return None
-    assert asked is not None
-    # Nonsense is refused also where levels have no effect.
-    level = nearest(asked, model.efforts or (asked,))
-    return level if model.efforts else None
 
 
 def _limits(body: ChatCompletionRequest) -> Limits:
@@ -108,7 +96,7 @@ def _limits(body: ChatCompletionRequest) -> Limits:
     most: int | None = getattr(body, name)
     if most is not None and most < 1:
         raise InvalidRequest(f"{name} must be 1 or more; got {most}.", name)
-    return options.limits(body, most)
+    return options.limits(body, most, openai_options.stop(body))
 
 
 def _logprobs(body: ChatCompletionRequest) -> int | None:

@@ -81,13 +81,12 @@ class ChatStream:
     def __init__(self, heading: Heading) -> None:
         self._chunks = Chunks(heading, "chat.completion.chunk", ChatCompletionChunk)
         self._scored = heading.scored
-        self._answers = heading.answers
         self._scores: dict[int, list[TokenLogprob]] = {}
 
-    def open(self) -> list[Frame]:
+    def open(self, started: Sequence[Started]) -> list[Frame]:
         """The roles, as soon as the prompt is accepted."""
         role = Delta(role="assistant", content="")
-        return [self._chunk(at, role) for at in range(self._answers)]
+        return [self._chunk(at, role) for at in range(len(started))]
 
     def feed(self, choice: int, event: Event) -> list[Frame]:
         """The chunks that an event makes."""
@@ -112,6 +111,10 @@ class ChatStream:
                 return []
             case _:
                 assert_never(event)
+
+    def idle(self) -> list[Frame]:
+        """Nothing: a comment will do."""
+        return []
 
     def close(self) -> list[Frame]:
         """The end mark."""

@@ -8,6 +8,7 @@ from mtplx_engine.conversation import Message, Role
 from mtplx_engine.tools import ToolCall
 from mtplx_server.errors import bad_request
 from mtplx_server.protocols.fields import extra, meaningful
+from mtplx_server.protocols.tools import unsupported_part
 
 _ROLES: dict[str, Role] = {
     "system": "system",
@@ -74,8 +75,7 @@ def _text(given: ChatMessage, path: str) -> str:
 
 def _part(part: ContentPart, path: str) -> str:
     if part.type != "text":
-        text = f"{path}: parts of type {part.type!r} are not supported; only text is."
-        raise bad_request(text, param=path, code="unsupported_value")
+        raise unsupported_part(part.type, path)
     if part.text is None:
         raise bad_request(f"{path}.text is missing.", param=f"{path}.text")
     return part.text

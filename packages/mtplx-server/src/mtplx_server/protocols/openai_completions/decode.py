@@ -8,13 +8,13 @@ from mtplx_client.wire.completions import CompletionRequest
 from mtplx_engine.conversation import Prompt, RawText, TokenIds
 from mtplx_engine.request import ChatRequest
 from mtplx_server.errors import bad_request
-from mtplx_server.protocols import openai_options as options
+from mtplx_server.protocols import openai_options, options
 from mtplx_server.protocols.base import Decoded, Served
 from mtplx_server.protocols.fields import check_strict, each_once, extra, meaningful
 from mtplx_server.protocols.openai_completions.encode import CompletionEncoder
 from mtplx_server.protocols.openai_completions.fields import TABLE
-from mtplx_server.protocols.openai_report import Asked
 from mtplx_server.protocols.openai_stream import Heading
+from mtplx_server.protocols.report import Asked
 
 _MAX_TOKENS = 16  # OpenAI's own default
 _MAX_ANSWERS = 2048  # to all prompts; each costs the server something before its turn comes
@@ -27,14 +27,14 @@ def decode(body: CompletionRequest, served: Served, request_id: str) -> Decoded:
         RequestRefused: A field is not supported, or the model is not the served one.
         InvalidRequest: A value is out of range.
     """
-    options.check_model(body, served)
+    options.check_model(body.model, served)
     ignored = TABLE.ignored(extra(body))
     if body.stream_options:
         ignored += [f"stream_options.{name}" for name in meaningful(body.stream_options)]
     ignored = each_once(ignored)
     if served.strict_fields:
         check_strict(ignored)
-    prompts, choices = _prompts(body.prompt), options.choices(body)
+    prompts, choices = _prompts(body.prompt), openai_options.choices(body)
     if len(prompts) * choices > _MAX_ANSWERS:
         text = f"{choices} answers to each of {len(prompts)} prompts are more than {_MAX_ANSWERS}."
         raise bad_request(text, param="prompt")
@@ -43,7 +43,7 @@ def decode(body: CompletionRequest, served: Served, request_id: str) -> Decoded:
         id=f"cmpl-{uuid4().hex}",
         created=int(time.time()),
         answers=choices * len(requests),
-        include_usage=options.include_usage(body),
+        include_usage=openai_options.include_usage(body),
         scored=body.logprobs is not None,
         asked=Asked(request_id, served.model.id, body.model, ignored, choices),
     )
@@ -59,7 +59,7 @@ def _request(body: CompletionRequest, served: Served, prompt: Prompt) -> ChatReq
     return ChatRequest(
         prompt,
         options.sampling(body),
-        options.limits(body, max_tokens),
+        options.limits(body, max_tokens, openai_options.stop(body)),
         options.depth(body, served.model),
         options.acceptance(body),
         body.copy_lane,

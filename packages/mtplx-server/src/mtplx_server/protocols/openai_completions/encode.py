@@ -11,6 +11,7 @@ from mtplx_engine.events import (
     CallEnded,
     CallStarted,
     ChatResult,
+    Echo,
     Event,
     Finished,
     PrefillProgress,
@@ -70,19 +71,15 @@ class CompletionStream:
         self._scored = heading.scored
         self._scores: dict[int, Scores] = {}
 
-    def open(self) -> list[Frame]:
-        """Nothing: the first text comes first."""
-        return []
+    def open(self, started: Sequence[Started]) -> list[Frame]:
+        """The prompts, where they are asked for."""
+        echoes = ((at, each.echo) for at, each in enumerate(started))
+        return [self._begin(at, echo) for at, echo in echoes if echo is not None]
 
     def feed(self, choice: int, event: Event) -> list[Frame]:
         """The chunks that an event makes."""
         scores = self._scores.setdefault(choice, Scores())
         match event:
-            case Started():
-                if event.echo is None:
-                    return []
-                scores.begin_prompt(event.echo)
-                return [self._chunk(choice, event.echo.text)]
             case PromptScored(tokens) | TokensScored(tokens):
                 scores.add(tokens)
                 return []
@@ -90,10 +87,16 @@ class CompletionStream:
                 return [self._chunk(choice, text)]
             case Finished(reason=reason):
                 return self._chunks.finish(choice, self._part(choice, "", reason), event)
-            case PrefillProgress() | CallStarted() | CallDelta() | CallEnded() | CallBroken():
+            case Started() | PrefillProgress():
+                return []
+            case CallStarted() | CallDelta() | CallEnded() | CallBroken():
                 return []
             case _:
                 assert_never(event)
+
+    def idle(self) -> list[Frame]:
+        """Nothing: a comment will do."""
+        return []
 
     def close(self) -> list[Frame]:
         """The end mark."""
@@ -102,6 +105,10 @@ class CompletionStream:
     def fail(self, problem: Problem) -> list[Frame]:
         """The error and the end mark."""
         return self._chunks.fail(problem)
+
+    def _begin(self, choice: int, echo: Echo) -> Frame:
+        self._scores.setdefault(choice, Scores()).begin_prompt(echo)
+        return self._chunk(choice, echo.text)
 
     def _chunk(self, choice: int, text: str) -> Frame:
         return self._chunks.write(self._part(choice, text, None))

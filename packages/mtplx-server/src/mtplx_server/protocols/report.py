@@ -1,15 +1,10 @@
-"""Token counts and statistics of some answers to one request, for both OpenAI surfaces."""
+"""Token counts and statistics of some answers to one request, for all protocols."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import zip_longest
 
-from mtplx_client.wire.usage import (
-    CompletionTokensDetails,
-    PromptTokensDetails,
-    Report,
-    Usage,
-)
+from mtplx_client.wire.usage import Report
 from mtplx_engine.events import Finished
 
 
@@ -36,30 +31,41 @@ class Asked:
     effort: str | None = None
 
 
-def usage(finished: Sequence[Finished], choices: int) -> Usage:
-    """Token counts; a prompt that several answers share is counted once.
+@dataclass(frozen=True, slots=True)
+class Counts:
+    """Token counts of all answers to one request: one counter behind the usage of all protocols.
+
+    Attributes:
+        prompt: Of the prompts; one that several answers share is counted once.
+        cached: Those of them that were not computed again.
+        completion: Tokens drawn, end tokens and reasoning included.
+        reasoning: Those of them that were reasoning.
+    """
+
+    prompt: int = 0
+    cached: int = 0
+    completion: int = 0
+    reasoning: int = 0
+
+
+def count(finished: Sequence[Finished], choices: int) -> Counts:
+    """Count.
 
     Args:
         finished: The ends of all answers, in order.
         choices: Answers to each prompt.
     """
-    prompt = sum(each.usage.prompt_tokens for each in finished[::choices])
-    completion = sum(each.usage.completion_tokens for each in finished)
-    reasoning = sum(each.usage.reasoning_tokens for each in finished)
-    return Usage(
-        prompt_tokens=prompt,
-        completion_tokens=completion,
-        total_tokens=prompt + completion,
-        prompt_tokens_details=PromptTokensDetails(cached_tokens=0),
-        completion_tokens_details=CompletionTokensDetails(reasoning_tokens=reasoning),
+    return Counts(
+        prompt=sum(each.usage.prompt_tokens for each in finished[::choices]),
+        completion=sum(each.usage.completion_tokens for each in finished),
+        reasoning=sum(each.usage.reasoning_tokens for each in finished),
     )
 
 
 def report(finished: Sequence[Finished], asked: Asked) -> Report:
     """Statistics of all answers together."""
     how, first = [each.speculation for each in finished], finished[0]
-    counts = usage(finished, asked.choices)
-    prompt, completion = counts.prompt_tokens, counts.completion_tokens
+    counts = count(finished, asked.choices)
     rounds = sum(each.rounds for each in how)
     drafted = _by_position([each.drafted for each in how])
     accepted = _by_position([each.accepted for each in how])
@@ -68,7 +74,7 @@ def report(finished: Sequence[Finished], asked: Asked) -> Report:
     decode = max(each.decode_s for each in times)
     calls = [each.calls for each in finished if each.calls is not None]
     # The first token of an answer comes with the prompt.
-    decoded = completion - len(finished)
+    decoded = counts.completion - len(finished)
     return Report(
         request_id=asked.request_id,
         model=asked.model,
@@ -84,16 +90,16 @@ def report(finished: Sequence[Finished], asked: Asked) -> Report:
         copied=sum(each.copied for each in how),
         copies_accepted=sum(each.copies_accepted for each in how),
         forced=sum(each.forced for each in how),
-        prompt_tokens=prompt,
-        cached_tokens=0,
-        completion_tokens=completion,
-        reasoning_tokens=sum(each.usage.reasoning_tokens for each in finished),
+        prompt_tokens=counts.prompt,
+        cached_tokens=counts.cached,
+        completion_tokens=counts.completion,
+        reasoning_tokens=counts.reasoning,
         queue_s=round(queue, 6),
         prefill_s=round(prefill, 6),
         decode_s=round(decode, 6),
         first_token_s=round(queue + prefill, 6),
         total_s=round(queue + prefill + decode, 6),
-        prefill_tokens_per_s=_ratio(prompt, prefill),
+        prefill_tokens_per_s=_ratio(counts.prompt, prefill),
         tokens_per_s=_ratio(decoded, decode) if decoded > 0 else None,
         peak_memory=max(each.peak_memory for each in finished),
         stop_sequence=first.stop_sequence,
