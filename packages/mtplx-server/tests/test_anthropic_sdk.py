@@ -6,9 +6,12 @@ import json
 import anthropic
 import pydantic
 import pytest
+from anthropic.types import message_count_tokens_params, message_create_params
+from anthropic.types.beta import message_create_params as beta_params
 
 from mtplx_engine.errors import ContextOverflow
 from mtplx_engine.testing import Script, ScriptedEngine
+from mtplx_server.protocols.anthropic_messages.fields import TABLE
 
 HI = [{"role": "user", "content": "hi"}]
 ASK = {"model": "any", "max_tokens": 100, "messages": HI}
@@ -163,3 +166,15 @@ def test_an_error_inside_a_stream_is_raised(sdk):
         pytest.raises(anthropic.APIStatusError, match="prompt is too long"),
     ):
         stream.get_final_message()
+
+
+def test_the_table_knows_every_field_of_the_client():
+    headers = {"betas", "user_profile_id", "workspace_id"}
+    for params in (
+        message_create_params.MessageCreateParamsNonStreaming,
+        beta_params.MessageCreateParamsNonStreaming,
+        message_count_tokens_params.MessageCountTokensParams,
+    ):
+        known = set(params.__annotations__)
+        assert known - headers <= set(TABLE.fields)
+        assert len(known) > 10

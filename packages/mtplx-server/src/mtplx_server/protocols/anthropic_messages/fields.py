@@ -19,8 +19,6 @@ TABLE = FieldTable(
         Field("betas", "harmless", "What is known is always on."),
         Field("cache_control", "harmless", _CACHE),
         Field("billing_policy", "harmless", "Nothing is billed."),
-        Field("user_profile_id", "harmless", "Names an end user."),
-        Field("workspace_id", "harmless", "Names a customer."),
         Field("diagnostics", "harmless", "Asks for hints on caching."),
         Field("fallbacks", "harmless", "There is one model."),
         Field("fallback_credit_token", "harmless", "There is one model."),
