@@ -13,6 +13,7 @@ from typing import Any
 import httpx
 import pytest
 from contract import Protocol, Said
+from contract_anthropic import MESSAGES
 from contract_openai import CHAT, COMPLETIONS
 from scenarios import SCENARIOS
 
@@ -27,6 +28,7 @@ GOLDEN = Path(__file__).parent / "golden"
 PROTOCOLS = {
     "openai_chat": CHAT,
     "openai_completions": COMPLETIONS,
+    "anthropic_messages": MESSAGES,
 }
 PACES: list[dict[str, Any]] = [
     {},

@@ -259,6 +259,9 @@ class Call:
     complete: bool
 
 
+Part = ReasoningDelta | TextDelta | Call
+
+
 @dataclass(frozen=True, slots=True)
 class ChatResult:
     """A whole generation, folded from its events.
@@ -268,6 +271,7 @@ class ChatResult:
         reasoning: What came before the answer; empty when the model did not think.
         finished: The last event.
         calls: Functions that the model calls, in order.
+        parts: All of these in the order in which they were said.
         scores: Of the answer's tokens, where they were asked for.
         prompt_scores: Of the prompt's tokens but the first, where they were asked for.
         echo: The prompt, where it was asked for.
@@ -277,6 +281,7 @@ class ChatResult:
     reasoning: str
     finished: Finished
     calls: tuple[Call, ...] = ()
+    parts: tuple[Part, ...] = ()
     scores: tuple[ScoredToken, ...] = ()
     prompt_scores: tuple[ScoredToken, ...] = ()
     echo: Echo | None = None

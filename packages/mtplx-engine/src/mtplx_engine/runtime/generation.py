@@ -6,8 +6,9 @@ nothing that does not need it.
 
 import threading
 from collections import deque
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Iterator, Sequence
 from dataclasses import replace
+from itertools import groupby
 from typing import assert_never
 
 from mtplx_engine.chat.parser import AnswerForm, AnswerParser
@@ -23,6 +24,7 @@ from mtplx_engine.events import (
     Echo,
     Event,
     Finished,
+    Part,
     PrefillProgress,
     PromptScored,
     ReasoningDelta,
@@ -161,30 +163,31 @@ def fold(events: Iterator[Event]) -> ChatResult:
     Raises:
         EngineError: Whatever the iterator raises.
     """
-    text: list[str] = []
-    reasoning: list[str] = []
+    said: list[TextDelta | ReasoningDelta | CallStarted] = []
     calls: list[Call] = []
     scores: list[ScoredToken] = []
     prompt_scores: list[ScoredToken] = []
     echo: Echo | None = None
     for event in events:
         match event:
-            case TextDelta(delta):
-                text.append(delta)
-            case ReasoningDelta(delta):
-                reasoning.append(delta)
+            case TextDelta() | ReasoningDelta():
+                said.append(event)
             case CallStarted() | CallDelta() | CallEnded() | CallBroken():
+                if isinstance(event, CallStarted):
+                    said.append(event)
                 _fold_call(calls, event)
             case TokensScored(tokens):
                 scores += tokens
             case PromptScored(tokens):
                 prompt_scores += tokens
             case Finished():
+                parts = tuple(_parts(said, calls))
                 return ChatResult(
-                    "".join(text),
-                    "".join(reasoning),
+                    "".join(each.text for each in parts if isinstance(each, TextDelta)),
+                    "".join(each.text for each in parts if isinstance(each, ReasoningDelta)),
                     event,
                     tuple(calls),
+                    parts,
                     tuple(scores),
                     tuple(prompt_scores),
                     echo,
@@ -210,3 +213,18 @@ def _fold_call(calls: list[Call], event: CallEvent) -> None:
             pass  # it is not complete as long as nobody says so
         case _:
             assert_never(event)
+
+
+def _parts(
+    said: Sequence[TextDelta | ReasoningDelta | CallStarted], calls: Sequence[Call]
+) -> Iterator[Part]:
+    """What was said, in order; neighbours of one kind are joined."""
+    for kind, group in groupby(said, type):
+        texts: list[str] = []
+        for each in group:
+            if isinstance(each, CallStarted):
+                yield calls[each.index]
+            else:
+                texts.append(each.text)
+        if texts:
+            yield (ReasoningDelta if kind is ReasoningDelta else TextDelta)("".join(texts))

@@ -1,0 +1,48 @@
+"""The blocks of a whole answer."""
+
+import json
+from collections.abc import Iterable
+from itertools import groupby
+from typing import Any
+from uuid import uuid4
+
+from mtplx_client.wire.anthropic import ReplyBlock
+from mtplx_engine.events import Call, Part, ReasoningDelta
+
+# Clients keep it and send it back; nobody checks it.
+SIGNATURE = "mtplx"
+
+
+def blocks(parts: Iterable[Part]) -> list[ReplyBlock]:
+    """What was said, in order. Calls that cannot be run are left out, and part nothing."""
+    made: list[ReplyBlock] = []
+    said = (each for each in parts if not isinstance(each, Call) or each.complete)
+    for kind, group in groupby(said, type):
+        texts: list[str] = []
+        for each in group:
+            if isinstance(each, Call):
+                made.append(_tool_use(each))
+            else:
+                texts.append(each.text)
+        if kind is ReasoningDelta:
+            block = ReplyBlock(type="thinking", thinking="".join(texts), signature=SIGNATURE)
+            made.append(block)
+        elif texts:
+            made.append(ReplyBlock(type="text", text="".join(texts)))
+    return made
+
+
+def _tool_use(call: Call) -> ReplyBlock:
+    given = _sound(json.loads(call.arguments))
+    return ReplyBlock(type="tool_use", id=call_id(), name=call.name, input=given)
+
+
+def _sound(value: Any) -> Any:
+    """JSON can name halves of characters, which cannot be sent: these become replacement signs."""
+    text = json.dumps(value, ensure_ascii=False)
+    return json.loads(text.encode("utf-16", "surrogatepass").decode("utf-16", "replace"))
+
+
+def call_id() -> str:
+    """A new id of a call."""
+    return f"toolu_{uuid4().hex[:24]}"

@@ -1,0 +1,39 @@
+"""The fields of a Messages request that are not honoured, and what becomes of them."""
+
+from collections.abc import Iterable
+
+from mtplx_client.wire.anthropic import CountTokensRequest
+from mtplx_client.wire.base import WireRequest
+from mtplx_server.protocols.fields import Field, FieldTable, meaningful
+
+_CACHE = "Nothing is kept between requests yet."
+_WHOLE = "Send the whole conversation."
+
+TABLE = FieldTable(
+    CountTokensRequest,
+    (
+        Field("metadata", "harmless", "Labels for somebody else's records."),
+        Field("service_tier", "harmless", "There is one tier."),
+        Field("speed", "harmless", "There is one speed: the most."),
+        Field("inference_geo", "harmless", "It runs here."),
+        Field("betas", "harmless", "What is known is always on."),
+        Field("cache_control", "harmless", _CACHE),
+        Field("billing_policy", "harmless", "Nothing is billed."),
+        Field("diagnostics", "harmless", "Asks for hints on caching."),
+        Field("fallbacks", "harmless", "There is one model."),
+        Field("fallback_credit_token", "harmless", "There is one model."),
+        Field("context_management", "ignored", "Nothing is cut out of a conversation."),
+        Field("compaction", "ignored", "Nothing is cut out of a conversation."),
+        Field("container", "ignored", "Nothing is run."),
+        Field("mcp_servers", "refused", "The server calls nobody.", ([],)),
+        Field("thread", "refused", _WHOLE),
+    ),
+)
+
+# Inside of messages and tools.
+_HARMLESS = {"cache_control", "eager_input_streaming", "allowed_callers", "caller", "signature"}
+
+
+def without_effect(model: WireRequest) -> Iterable[str]:
+    """Undeclared fields of a part of the body that have no effect but should have one."""
+    return (name for name in meaningful(model) if name not in _HARMLESS)
