@@ -14,6 +14,7 @@ import httpx
 import pytest
 from contract import Protocol, Said
 from contract_openai import CHAT, COMPLETIONS
+from contract_openai_responses import RESPONSES
 from scenarios import SCENARIOS
 
 from mtplx_engine.conversation import Conversation, Message, RawText
@@ -27,6 +28,7 @@ GOLDEN = Path(__file__).parent / "golden"
 PROTOCOLS = {
     "openai_chat": CHAT,
     "openai_completions": COMPLETIONS,
+    "openai_responses": RESPONSES,
 }
 PACES: list[dict[str, Any]] = [
     {},
