@@ -41,6 +41,8 @@ def settings(body: ResponsesRequest, tools: Toolbox) -> Mapping[str, Any]:
     }
 
 
+# Of a function, whether the request says so or not.
+_EXPECTED = {"description": None, "parameters": None, "strict": False}
 _NAMES = ("prompt_cache_key", "safety_identifier", "user")
 
 
@@ -52,9 +54,10 @@ def _tool(given: ResponsesTool) -> dict[str, Any]:
     """A tool with all the keys that readers expect."""
     told = given.model_dump(exclude_none=True, exclude={"tools"})
     if given.type == "function":
-        return {"description": None, "parameters": None, "strict": False} | told
+        return told | {name: told.get(name, default) for name, default in _EXPECTED.items()}
     if given.type == "namespace":
-        return {"description": ""} | told | {"tools": [_tool(each) for each in given.tools or ()]}
+        tools = [_tool(each) for each in given.tools or ()]
+        return told | {"description": given.description or "", "tools": tools}
     return told
 
 
