@@ -87,12 +87,13 @@ def transcript(instructions: str | None, given: str | Iterable[InputItem] | None
     read = Transcript()
     if instructions:
         read.say("system", instructions, "instructions")
+    before = len(read.messages)
     if isinstance(given, str):
         read.say("user", given, "input")
     else:
         for at, item in enumerate(given or ()):
             _add(read, item, f"input[{at}]")
-    if not given:
+    if len(read.messages) == before:
         read.say("user", "", "input")  # clients warm up so
     return read
 
