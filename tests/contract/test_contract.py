@@ -15,6 +15,7 @@ import pytest
 from contract import Protocol, Said
 from contract_anthropic import MESSAGES
 from contract_openai import CHAT, COMPLETIONS
+from contract_openai_responses import RESPONSES
 from scenarios import SCENARIOS
 
 from mtplx_engine.conversation import Conversation, Message, RawText
@@ -29,6 +30,7 @@ PROTOCOLS = {
     "openai_chat": CHAT,
     "openai_completions": COMPLETIONS,
     "anthropic_messages": MESSAGES,
+    "openai_responses": RESPONSES,
 }
 PACES: list[dict[str, Any]] = [
     {},

@@ -32,7 +32,7 @@ DOCUMENT = document(APIS).model_dump()
 SCHEMAS: dict[str, Any] = DOCUMENT["components"]["schemas"]
 GENERATES = [each for api in APIS for each in api.endpoints if isinstance(each, Generate)]
 POSTS = [each.path for each in GENERATES]
-GETS = [path for path in DOCUMENT["paths"] if path not in POSTS]
+GETS = [path for path, operations in DOCUMENT["paths"].items() if "get" in operations]
 CHECKS = [
     not_a_server_error,
     checks.status_code_conformance,
@@ -78,10 +78,24 @@ NEEDED: dict[str, dict[str, Any]] = {
             ]
         },
     },
+    "InputItem": {
+        "type": {"const": "message"},
+        "role": {"enum": ["user", "assistant", "system", "developer"]},
+        "content": {"anyOf": [STRING, {"$ref": "#/components/schemas/InputParts"}]},
+    },
+    "InputPart": {"type": {"enum": ["input_text", "output_text"]}, "text": STRING},
+    "ResponsesTool": {
+        "type": {"const": "function"},
+        "name": {"pattern": "^[a-z]{9}$"},
+        "parameters": {"const": {}},
+    },
+    "TextFormat": {"type": {"enum": ["text", "json_object"]}},
+    "ReasoningOptions": {"effort": {"enum": ["low", "none", "max"]}},
 }
 OPTIONS: dict[str, Any] = {
     "max_tokens": {"enum": [1, 5]},
     "max_completion_tokens": {"enum": [1, 5]},
+    "max_output_tokens": {"enum": [1, 5]},
     "n": {"enum": [1, 2, 3]},
     "temperature": reals(0, 2),
     "top_p": reals(0.1, 1),
@@ -106,6 +120,8 @@ OPTIONS: dict[str, Any] = {
     "tool_choice": {"enum": ["auto", "none"]},
     "top_logprobs": {"const": 0},
 }
+# Of these fields, one is always there: answers without a limit are long.
+MOST = ("max_tokens", "max_output_tokens")
 
 
 def narrowed() -> dict[str, Any]:
@@ -120,7 +136,8 @@ def narrowed() -> dict[str, Any]:
         schema = schemas[each.wire.__name__]
         declared = schema["properties"]
         declared |= {name: value for name, value in OPTIONS.items() if name in declared}
-        schema["required"].append("max_tokens")
+        most = (name for name in MOST if name in declared)
+        schema["required"] = [*schema.get("required", ()), *most]
     schemas["CompletionRequest"]["properties"]["logprobs"] = {"enum": [0, 9]}
     for operations in narrow["paths"].values():
         for operation in operations.values():
@@ -176,12 +193,13 @@ def statuses(method: str, path: str, mode: GenerationMode, client: httpx.Client)
 def check_events(text: str, path: str) -> None:
     """Check the first events. Schemathesis reads no more, nor looks at the JSON inside."""
     content = DOCUMENT["paths"][path]["post"]["responses"]["200"]["content"]
-    done, message = content["text/event-stream"]["schema"]["properties"]["data"]["anyOf"]
+    told = content["text/event-stream"]["schema"]["properties"]["data"]
+    *done, message = told.get("anyOf", [told])
     schema = {**message["contentSchema"], "components": DOCUMENT["components"]}
     validator = Draft202012Validator(schema)
-    for line in text.splitlines()[::2]:
-        data = line.removeprefix("data: ")
-        if data != done["const"]:
+    for line in text.splitlines():
+        kind, _, data = line.partition(": ")
+        if kind == "data" and data not in [each["const"] for each in done]:
             validator.validate(json.loads(data))
 
 

@@ -14,6 +14,7 @@ from mtplx_server.protocols import (
     models,
     openai_chat,
     openai_completions,
+    openai_responses,
     openapi,
 )
 from mtplx_server.settings import ServerSettings
@@ -24,6 +25,7 @@ APIS = (
     openai_chat.PROTOCOL,
     openai_completions.PROTOCOL,
     anthropic_messages.PROTOCOL,
+    openai_responses.PROTOCOL,
 )
 PROTOCOLS = (*APIS, openapi.protocol(APIS))
 

@@ -1,0 +1,78 @@
+"""Which tools may be called: `tool_choice`, in the engine's vocabulary."""
+
+from typing import Any
+
+from mtplx_engine.tools import Calling, CallMode
+from mtplx_server.errors import bad_request
+from mtplx_server.protocols.openai_responses.toolbox import Toolbox
+
+_PARAM = "tool_choice"
+_KINDS = ("function", "custom")
+
+
+def calling(choice: str | dict[str, Any] | None, parallel: bool | None, tools: Toolbox) -> Calling:
+    """Read it.
+
+    Args:
+        choice: `tool_choice`.
+        parallel: `parallel_tool_calls`.
+        tools: Those of the request.
+
+    Raises:
+        RequestRefused: The form is not known, or what it names cannot be called.
+    """
+    several = parallel is not False
+    match choice:
+        case None | "auto":
+            return Calling(parallel=several)
+        case "none":
+            return Calling("none", parallel=several)
+        case "required":
+            return Calling("required", parallel=several)
+        case {"type": "allowed_tools", "mode": mode, "tools": list(allowed)}:
+            names = [
+                _named(each, f"{_PARAM}.tools[{at}]", tools) for at, each in enumerate(allowed)
+            ]
+            return Calling(_mode(mode), tuple(names), parallel=several)
+        case {"type": str(kind)} if kind != "allowed_tools":
+            # One named tool means one call of it.
+            return Calling("required", (_named(choice, _PARAM, tools),), parallel=False)
+        case other:
+            text = (
+                "tool_choice must be 'auto', 'none', 'required', a function, a custom tool or"
+                f" allowed_tools with mode and tools; got {str(other)[:200]}."
+            )
+            raise bad_request(text, param=_PARAM)
+
+
+def _mode(mode: Any) -> CallMode:
+    if mode == "auto":
+        return "auto"
+    if mode == "required":
+        return "required"
+    raise bad_request("tool_choice.mode must be 'auto' or 'required'.", param=f"{_PARAM}.mode")
+
+
+def _named(choice: Any, path: str, tools: Toolbox) -> str:
+    """The engine's name of the tool that is meant."""
+    match choice:
+        case {"type": str(kind), "name": str(name)} if kind in _KINDS:
+            pass
+        case {"type": str(kind)} if kind not in _KINDS:
+            text = f"{path}: tools of type {kind[:100]!r} cannot be called here."
+            raise bad_request(text, param=path, code="unsupported_value")
+        case _:
+            raise bad_request(f"{path} must have a type and a name.", param=path)
+    namespace = choice.get("namespace")
+    meant = [
+        engine_name
+        for engine_name, known in tools.known.items()
+        if (known.kind, known.name) == (kind, name) and namespace in (None, known.namespace)
+    ]
+    if len(meant) > 1:
+        text = f"{path}: there is more than one tool {name[:200]!r}; name its namespace, too."
+        raise bad_request(text, param=path)
+    if not meant:
+        why = "which was left out" if name in tools.dropped else "which is not among the tools"
+        raise bad_request(f"{path} names {name[:200]!r}, {why}.", param=path)
+    return meant[0]
