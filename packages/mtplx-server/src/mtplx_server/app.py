@@ -8,7 +8,14 @@ from mtplx_engine.interface import ChatEngine
 from mtplx_server.http.failures import EnvelopeErrorHandler
 from mtplx_server.http.middleware import request_id
 from mtplx_server.http.mount import mount
-from mtplx_server.protocols import health, models, openai_chat, openai_completions, openapi
+from mtplx_server.protocols import (
+    health,
+    models,
+    ollama,
+    openai_chat,
+    openai_completions,
+    openapi,
+)
 from mtplx_server.settings import ServerSettings
 
 APIS = (
@@ -16,6 +23,7 @@ APIS = (
     models.PROTOCOL,
     openai_chat.PROTOCOL,
     openai_completions.PROTOCOL,
+    ollama.PROTOCOL,
 )
 PROTOCOLS = (*APIS, openapi.protocol(APIS))
 
