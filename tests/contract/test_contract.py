@@ -13,6 +13,7 @@ from typing import Any
 import httpx
 import pytest
 from contract import Protocol, Said
+from contract_ollama import OLLAMA_CHAT, OLLAMA_GENERATE
 from contract_openai import CHAT, COMPLETIONS
 from scenarios import SCENARIOS
 
@@ -27,6 +28,8 @@ GOLDEN = Path(__file__).parent / "golden"
 PROTOCOLS = {
     "openai_chat": CHAT,
     "openai_completions": COMPLETIONS,
+    "ollama_chat": OLLAMA_CHAT,
+    "ollama_generate": OLLAMA_GENERATE,
 }
 PACES: list[dict[str, Any]] = [
     {},
