@@ -31,10 +31,15 @@ def weather(city: str) -> str:
 
 @pytest.fixture
 def sdk(serve):
-    def start(engine=None):
-        return ollama.Client(host=str(serve(engine).base_url))
+    clients = []
 
-    return start
+    def start(engine=None, **settings):
+        clients.append(ollama.Client(host=str(serve(engine, **settings).base_url)))
+        return clients[-1]
+
+    yield start
+    for client in clients:
+        client.close()
 
 
 def test_a_whole_answer(sdk):
@@ -52,10 +57,10 @@ def test_a_stream(sdk):
     assert parts[-1].total_duration == 751_000_000
 
 
-def test_signs_of_life_say_nothing(serve):
+def test_signs_of_life_say_nothing(sdk):
     release = Event()
-    client = serve(ScriptedEngine(Script([Hold(release), "ok"])), keepalive_s=0.01)
-    stream = ollama.Client(host=str(client.base_url)).generate("any", "hi", stream=True)
+    client = sdk(ScriptedEngine(Script([Hold(release), "ok"])), keepalive_s=0.01)
+    stream = client.generate("any", "hi", stream=True)
     assert (next(stream).response, release.set()) == ("", None)
     assert "".join(each.response for each in stream) == "ok"
 
@@ -159,9 +164,9 @@ def test_the_asynchronous_client(serve):
     url = str(serve(ScriptedEngine(THOUGHTFUL)).base_url)
 
     async def talk():
-        client = ollama.AsyncClient(host=url)
-        whole = await client.chat("any", HI)
-        parts = [each async for each in await client.chat("any", HI, stream=True)]
+        async with ollama.AsyncClient(host=url) as client:
+            whole = await client.chat("any", HI)
+            parts = [each async for each in await client.chat("any", HI, stream=True)]
         return whole.message.content, "".join(each.message.content for each in parts)
 
     assert asyncio.run(talk()) == ("Hello 🙂\u2028", "Hello 🙂\u2028")
