@@ -255,6 +255,23 @@ def test_results_find_their_calls_by_id_or_name_or_order():
     assert made[6] == Message("assistant", "ok")
 
 
+def test_ids_that_only_results_have_are_read_over():
+    made = history(
+        HI,
+        {"role": "assistant", "tool_calls": [called("a"), called("b")]},
+        {"role": "tool", "content": "b", "tool_call_id": "lost", "tool_name": "b"},
+        {"role": "tool", "content": "a", "tool_call_id": "found"},
+    )
+    assert [each.call_id for each in made[2:]] == ["call_1_1", "call_1_0"]
+
+
+def test_a_call_has_one_result():
+    call = {"role": "assistant", "tool_calls": [called("a", id="x")]}
+    result = {"role": "tool", "content": "5", "tool_call_id": "x"}
+    with pytest.raises(InvalidRequest, match="has its result already"):
+        chat(messages=[HI, call, result, result])
+
+
 def test_a_result_without_a_call():
     assert history(HI, {"role": "tool", "content": "5"})[1] == Message("tool", "5")
     with pytest.raises(InvalidRequest, match="no call before it has that id"):

@@ -1,7 +1,7 @@
 """The messages and tools of a chat request, in the engine's vocabulary."""
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from mtplx_client.wire.ollama import OllamaMessage, OllamaTool
 from mtplx_engine.conversation import Message, Role
@@ -21,25 +21,61 @@ _ROLES: dict[str, Role] = {
 def messages(given: Sequence[OllamaMessage]) -> tuple[Message, ...]:
     """All messages, with each result given to its call.
 
-    Results usually name a function at most, so calls without an id get one of their own.
-
     Raises:
         RequestRefused: One holds what is not supported, or lacks what its role needs.
     """
     made: list[Message] = []
-    waiting: list[ToolCall] = []
+    open_calls = _OpenCalls()
     for at, each in enumerate(given):
         path = f"messages[{at}]"
         role, text = _role(each, path), _text(each, path)
         if role == "assistant":
-            calls = _calls(each, at)
-            waiting = list(calls) or waiting
+            calls = tuple(open_calls.make(each, at))
             made.append(Message(role, text, each.thinking or None, calls))
         elif role == "tool":
-            made.append(Message(role, text, call_id=_answered(each, waiting)))
+            made.append(Message(role, text, call_id=open_calls.answer(each)))
         else:
             made.append(Message(role, text))
     return tuple(made)
+
+
+class _OpenCalls:
+    """The calls that wait for their results.
+
+    Most clients know no ids, so calls without one get their own; and some put an id into a result
+    that no call has.
+    """
+
+    def __init__(self) -> None:
+        self._waiting: list[ToolCall] = []
+        self._ids: set[str] = set()  # those that the client gave
+
+    def make(self, given: OllamaMessage, message: int) -> Iterator[ToolCall]:
+        """The calls of an assistant."""
+        if given.tool_calls:
+            self._waiting.clear()
+        for at, each in enumerate(given.tool_calls or ()):
+            arguments = json.dumps(each.function.arguments, ensure_ascii=False)
+            call = ToolCall(each.function.name, arguments, each.id or f"call_{message}_{at}")
+            if each.id:
+                self._ids.add(each.id)
+            self._waiting.append(call)
+            yield call
+
+    def answer(self, given: OllamaMessage) -> str | None:
+        """The id of the call whose result this is: by its id, else by its name, else the next."""
+        waiting = self._waiting
+        if given.tool_call_id:
+            waiting = [call for call in waiting if call.id not in self._ids]
+            if given.tool_call_id in self._ids or not waiting:
+                self._waiting = [call for call in self._waiting if call.id != given.tool_call_id]
+                return given.tool_call_id
+        call = next((each for each in waiting if each.name == given.tool_name), None)
+        call = call or next(iter(waiting), None)
+        if call is None:
+            return None
+        self._waiting.remove(call)
+        return call.id
 
 
 def _role(given: OllamaMessage, path: str) -> Role:
@@ -55,32 +91,6 @@ def _text(given: OllamaMessage, path: str) -> str:
     if given.content is None and given.role != "assistant":
         raise bad_request(f"{path}.content is missing.", param=f"{path}.content")
     return given.content or ""
-
-
-def _calls(given: OllamaMessage, message: int) -> tuple[ToolCall, ...]:
-    return tuple(
-        ToolCall(
-            call.function.name,
-            json.dumps(call.function.arguments, ensure_ascii=False),
-            call.id or f"call_{message}_{at}",
-        )
-        for at, call in enumerate(given.tool_calls or ())
-    )
-
-
-def _answered(given: OllamaMessage, waiting: list[ToolCall]) -> str | None:
-    """The id of the call whose result this is: as it says, else by the name, else the next.
-
-    A name that no call has is not believed: some clients write other things there.
-    """
-    if given.tool_call_id:
-        named = [call for call in waiting if call.id == given.tool_call_id]
-    else:
-        named = [call for call in waiting if call.name == given.tool_name] or waiting[:1]
-    if not named:
-        return given.tool_call_id or None
-    waiting.remove(named[0])
-    return named[0].id
 
 
 def tools(given: Sequence[OllamaTool]) -> tuple[Tool, ...]:
