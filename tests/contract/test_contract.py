@@ -14,6 +14,7 @@ import httpx
 import pytest
 from contract import Protocol, Said
 from contract_anthropic import MESSAGES
+from contract_ollama import OLLAMA_CHAT, OLLAMA_GENERATE
 from contract_openai import CHAT, COMPLETIONS
 from contract_openai_responses import RESPONSES
 from scenarios import SCENARIOS
@@ -31,6 +32,8 @@ PROTOCOLS = {
     "openai_completions": COMPLETIONS,
     "anthropic_messages": MESSAGES,
     "openai_responses": RESPONSES,
+    "ollama_chat": OLLAMA_CHAT,
+    "ollama_generate": OLLAMA_GENERATE,
 }
 PACES: list[dict[str, Any]] = [
     {},

@@ -23,7 +23,7 @@ from mtplx_engine.request import ChatRequest
 from mtplx_engine.testing import Script, ScriptedEngine
 from mtplx_engine.tiny import write_tiny_model
 from mtplx_server.app import APIS
-from mtplx_server.protocols.base import Generate
+from mtplx_server.protocols.base import Action, Generate
 from mtplx_server.protocols.openapi import document
 from mtplx_server.protocols.wire_docs import described
 from mtplx_server.testing import serving
@@ -32,6 +32,7 @@ DOCUMENT = document(APIS).model_dump()
 SCHEMAS: dict[str, Any] = DOCUMENT["components"]["schemas"]
 GENERATES = [each for api in APIS for each in api.endpoints if isinstance(each, Generate)]
 POSTS = [each.path for each in GENERATES]
+ACTIONS = [each.path for api in APIS for each in api.endpoints if isinstance(each, Action)]
 GETS = [path for path, operations in DOCUMENT["paths"].items() if "get" in operations]
 CHECKS = [
     not_a_server_error,
@@ -69,6 +70,24 @@ NEEDED: dict[str, dict[str, Any]] = {
             "minItems": 1,
         },
     },
+    "OllamaMessage": {"role": {"enum": ["system", "user", "assistant"]}, "content": STRING},
+    "OllamaMessageCall": {"id": {"enum": ["1", "2"]}},
+    "OllamaTool": {
+        "type": {"const": "function"},
+        "function": {"$ref": "#/components/schemas/OllamaFunction"},
+    },
+    "OllamaFunction": {"name": {"pattern": "^[a-z]{9}$"}, "parameters": {"const": {}}},
+    "OllamaOptions": {"num_predict": {"enum": [1, 5]}, "repeat_last_n": {"enum": [-1, 0, 9]}},
+    "OllamaChatRequest": {
+        "options": {"$ref": "#/components/schemas/OllamaOptions"},
+        "format": {"enum": ["", "json"]},
+    },
+    "OllamaGenerateRequest": {
+        "options": {"$ref": "#/components/schemas/OllamaOptions"},
+        "format": {"enum": ["", "json"]},
+        "system": {"const": ""},
+    },
+    "OllamaModelRequest": {"model": {"type": "null"}, "name": {"type": "null"}},
     "CompletionRequest": {
         "prompt": {
             "anyOf": [
@@ -117,7 +136,9 @@ OPTIONS: dict[str, Any] = {
     "generation_mode": {"const": "mtp"},
     "acceptance": {"enum": ["auto", "coupled", "rejection"]},
     "reasoning_effort": {"enum": ["low", "none", "max"]},
+    "repeat_penalty": reals(0.1, 9),
     "tool_choice": {"enum": ["auto", "none"]},
+    "think": {"enum": [True, False, "low", "max"]},
     "top_logprobs": {"const": 0},
 }
 # Of these fields, one is always there: answers without a limit are long.
@@ -132,8 +153,8 @@ def narrowed() -> dict[str, Any]:
         schema = schemas[model]
         schema["properties"] |= fields
         schema["required"] = sorted({*fields, *schema.get("required", ())})
-    for each in GENERATES:
-        schema = schemas[each.wire.__name__]
+    for name in {"OllamaOptions", *(each.wire.__name__ for each in GENERATES)}:
+        schema = schemas[name]
         declared = schema["properties"]
         declared |= {name: value for name, value in OPTIONS.items() if name in declared}
         most = (name for name in MOST if name in declared)
@@ -184,6 +205,8 @@ def statuses(method: str, path: str, mode: GenerationMode, client: httpx.Client)
         case.validate_response(response, checks=CHECKS)
         if "text/event-stream" in response.headers["content-type"][0]:
             check_events(response.text, path)
+        if "ndjson" in response.headers["content-type"][0]:
+            check_lines(response.text, path)
         count[response.status_code] += 1
 
     send()
@@ -203,6 +226,19 @@ def check_events(text: str, path: str) -> None:
             validator.validate(json.loads(data))
 
 
+def check_lines(text: str, path: str) -> None:
+    """Check every line."""
+    content = DOCUMENT["paths"][path]["post"]["responses"]["200"]["content"]
+    schema = {
+        **content["application/x-ndjson"]["schema"],
+        "components": DOCUMENT["components"],
+    }
+    validator = Draft202012Validator(schema)
+    assert text.endswith("\n")
+    for line in text.split("\n")[:-1]:
+        validator.validate(json.loads(line))
+
+
 @pytest.mark.parametrize("path", POSTS)
 def test_bodies_of_the_right_types(client, path):
     count = statuses("POST", path, GenerationMode.POSITIVE, client)
@@ -213,6 +249,12 @@ def test_bodies_of_the_right_types(client, path):
 def test_bodies_with_something_wrong(client, path):
     count = statuses("POST", path, GenerationMode.NEGATIVE, client)
     assert count[400] > 5, count
+
+
+@pytest.mark.parametrize("path", ACTIONS)
+@pytest.mark.parametrize("mode", [GenerationMode.POSITIVE, GenerationMode.NEGATIVE])
+def test_actions(client, path, mode):
+    assert statuses("POST", path, mode, client)
 
 
 @pytest.mark.parametrize("path", GETS)

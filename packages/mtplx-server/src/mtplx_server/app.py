@@ -15,6 +15,7 @@ from mtplx_server.protocols import (
     openai_chat,
     openai_completions,
     openai_responses,
+    ollama,
     openapi,
 )
 from mtplx_server.settings import ServerSettings
@@ -26,6 +27,7 @@ APIS = (
     openai_completions.PROTOCOL,
     anthropic_messages.PROTOCOL,
     openai_responses.PROTOCOL,
+    ollama.PROTOCOL,
 )
 PROTOCOLS = (*APIS, openapi.protocol(APIS))
 

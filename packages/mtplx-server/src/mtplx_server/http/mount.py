@@ -62,7 +62,7 @@ def _handler(endpoint: Endpoint, engine: ChatEngine, settings: ServerSettings) -
         case Count():
             return _count(endpoint, engine, settings, read)
         case Action():
-            return _action(endpoint, engine, read)
+            return _action(endpoint, engine, settings, read)
         case Lookup():
             return _lookup(endpoint, engine)
 
@@ -78,10 +78,11 @@ def _lookup(endpoint: Lookup, engine: ChatEngine) -> Handler:
     return handle
 
 
-def _action(endpoint: Action, engine: ChatEngine, read: Read) -> Handler:
+def _action(endpoint: Action, engine: ChatEngine, settings: ServerSettings, read: Read) -> Handler:
     async def handle(request: Request) -> HTTPResponse:
         body = await read(request, endpoint.wire)
-        return json_reply(endpoint.answer(body, Snapshot(engine.model, engine.status())))
+        snapshot = Snapshot(engine.model, engine.status(), settings.strict_model)
+        return json_reply(endpoint.answer(body, snapshot))
 
     return handle
 

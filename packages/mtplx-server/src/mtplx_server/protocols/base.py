@@ -141,10 +141,17 @@ class Count:
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
-    """What an endpoint may see that answers at once: nothing here waits for the model."""
+    """What an endpoint may see that answers at once: nothing here waits for the model.
+
+    Attributes:
+        model: What is being served.
+        status: State and load.
+        strict_model: Whether other model names are refused.
+    """
 
     model: ModelInfo
     status: EngineStatus
+    strict_model: bool = False
 
 
 @dataclass(frozen=True, slots=True)
