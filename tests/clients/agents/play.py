@@ -40,7 +40,10 @@ def _talk(request: ChatRequest) -> Script:
 
 def _arguments(tool: Tool) -> dict[str, Any]:
     schema: Mapping[str, Any] = tool.parameters
-    required = {*schema.get("required", ()), *({"command", "cmd", "commands"} & set(schema["properties"]))}
+    required = {
+        *schema.get("required", ()),
+        *({"command", "cmd", "commands"} & set(schema["properties"])),
+    }
     return {name: _value(name, schema["properties"][name]) for name in required}
 
 
@@ -78,7 +81,9 @@ def main() -> None:
     engine = ScriptedEngine(_talk, model=model)
     with serving(engine) as url:
         connect = [str(MTPLX), "connect", asked["agent"], "--url", url]
-        shown = subprocess.run(connect, env=os.environ | environment, capture_output=True, text=True)
+        shown = subprocess.run(
+            connect, env=os.environ | environment, capture_output=True, text=True
+        )
         lines = shown.stdout.splitlines()
         if asked["write"]:
             connect.append("--write")

@@ -13,9 +13,7 @@ def connect(
             show_default=False,
         ),
     ] = None,
-    url: Annotated[
-        str, typer.Option(help="Where the server listens.")
-    ] = "http://127.0.0.1:8000",
+    url: Annotated[str, typer.Option(help="Where the server listens.")] = "http://127.0.0.1:8000",
     model: Annotated[
         str | None,
         typer.Option(

@@ -1,7 +1,6 @@
 """The work of `mtplx connect`: ask the server, make the configuration, show or write it."""
 
 import os
-import shlex
 from collections.abc import Iterator
 from pathlib import Path
 from typing import NoReturn
@@ -11,6 +10,7 @@ import typer
 
 from mtplx_cli.connecting.agent import Agent, CannotMerge, Configuration, File, Served
 from mtplx_cli.connecting.agents import AGENTS
+from mtplx_cli.connecting.showing import show, show_file
 from mtplx_cli.connecting.writing import write_settings
 from mtplx_cli.exit_codes import ExitCode
 from mtplx_client import Client
@@ -38,19 +38,27 @@ def connect_agent(name: str, url: str, model: str | None, *, write: bool) -> Non
         raise typer.BadParameter(f"{name!r} is not known. Known are: {known}.", param_hint="AGENT")
     agent = AGENTS[name]
     url = _checked_url(url)
-    configuration = agent.configure(Served(url, model) if model else _ask(url))
+    served = Served(url, model) if model else _ask(url)
+    configuration = agent.configure(served)
+    if served.context_length is None:
+        unknown = "the length of the context is not known, so the settings do not name it"
+        typer.echo(f"mtplx: {unknown}; without --model the running server is asked", err=True)
     if not write:
-        _print(_shown(agent, configuration))
+        _print(show(agent, configuration, os.environ))
     elif configuration.file is None:
-        _print(_shown(agent, configuration))
+        _print(show(agent, configuration, os.environ))
         _fail(f"{agent.title} has no file to write; do what is said above")
     else:
         _write(agent, configuration, configuration.file)
 
 
 def _checked_url(url: str) -> str:
-    parts = urlsplit(url)
-    if parts.scheme not in ("http", "https") or not parts.hostname:
+    try:
+        parts = urlsplit(url)
+        good = parts.scheme in ("http", "https") and parts.hostname and parts.port != 0
+    except ValueError:
+        good = False
+    if not good:
         raise typer.BadParameter(
             f"{url!r} is not a URL such as http://127.0.0.1:8000.", param_hint="--url"
         )
@@ -62,8 +70,9 @@ def _ask(url: str) -> Served:
         with Client(url, timeout=_ASKING_S) as client:
             cards = client.models().data
     except ClientError as error:
+        why = str(error).partition("\n")[0]
         _fail(
-            f"no mtplx server answers at {url} ({error}); start `mtplx serve`, say where it is with"
+            f"no mtplx server answers at {url} ({why}); start `mtplx serve`, say where it is with"
             " --url, or name the model with --model"
         )
     chatting = [card for card in cards if "chat" in card.capabilities]
@@ -77,7 +86,7 @@ def _write(agent: Agent, configuration: Configuration, file: File) -> None:
     try:
         written = write_settings(path, file.format, file.settings)
     except CannotMerge as error:
-        _print(_shown_file(path, file))
+        _print(show_file(path, file))
         _fail(f"{path} is left as it is: {error}; put the settings above into it yourself")
     except OSError as error:
         _fail(f"{path} cannot be changed: {error.strerror}; all is as it was")
@@ -87,25 +96,6 @@ def _write(agent: Agent, configuration: Configuration, file: File) -> None:
     for note in configuration.notes:
         typer.echo(f"Note     {note}", err=True)
     typer.echo(f"Run      {configuration.command}", err=True)
-
-
-def _shown(agent: Agent, configuration: Configuration) -> Iterator[str]:
-    if configuration.variables:
-        for name, value in configuration.variables.items():
-            yield f"export {name}={shlex.quote(value)}"
-    elif configuration.file:
-        yield from _shown_file(configuration.file.place.path(os.environ), configuration.file)
-    yield f"# Then run: {configuration.command}"
-    for note in configuration.notes:
-        yield f"# {note}"
-    if configuration.file:
-        path = configuration.file.place.path(os.environ)
-        yield f"# With --write the settings of {agent.title} go into {path}."
-
-
-def _shown_file(path: Path, file: File) -> Iterator[str]:
-    yield f"# Into {path}:"
-    yield file.format.show(file.settings).rstrip("\n")
 
 
 def _print(lines: Iterator[str]) -> None:

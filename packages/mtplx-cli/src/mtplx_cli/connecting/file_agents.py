@@ -43,7 +43,7 @@ def _claude_code(served: Served) -> Configuration:
             JsonFormat(),
             {"env": variables},
         ),
-        notes=("In the file they hold for every session of Claude Code.",),
+        notes=("Set in the file, they hold for every session of Claude Code.",),
     )
 
 
@@ -139,7 +139,7 @@ def _continue(served: Served) -> Configuration:
         }
     settings: Settings = {"name": "mtplx", "version": "1.0.0", "schema": "v1", "models": [model]}
     return Configuration(
-        command="cn --config ~/.continue/config.yaml",
+        command="cn",
         file=File(Place(".continue", "config.yaml", "CONTINUE_GLOBAL_DIR"), YamlFormat(), settings),
     )
 

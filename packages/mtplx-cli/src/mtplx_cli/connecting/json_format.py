@@ -37,13 +37,12 @@ def _load(text: str) -> Any:
     try:
         return json.loads(text, object_pairs_hook=_object)
     except json.JSONDecodeError as error:
+        where = f"line {error.lineno}, column {error.colno}"
         if _is_json_with_extras(text):
-            raise CannotMerge(
-                "it has comments or trailing commas, which would be lost"
-            ) from None
-        raise CannotMerge(
-            f"it is not valid JSON: line {error.lineno}, column {error.colno}: {error.msg}"
-        ) from None
+            why = f"it has comments or trailing commas ({where}), which would be lost"
+        else:
+            why = f"it is not valid JSON: {where}: {error.msg}"
+        raise CannotMerge(why) from None
 
 
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

@@ -1,10 +1,11 @@
 """TOML files, with their comments and their order."""
 
+import tomllib
 from collections.abc import Mapping, MutableMapping
 from typing import Any
 
 import tomlkit
-from tomlkit.exceptions import ParseError, TOMLKitError
+from tomlkit.exceptions import TOMLKitError
 
 from mtplx_cli.connecting.agent import CannotMerge, Settings
 from mtplx_cli.connecting.merging import merged
@@ -21,12 +22,14 @@ class TomlFormat:
         """Put settings into a file and keep everything else that it holds."""
         try:
             document = tomlkit.parse(text)
-        except ParseError as error:
-            raise CannotMerge(f"it is not valid TOML: {error}") from None
         except TOMLKitError as error:
             raise CannotMerge(f"it is not valid TOML: {error}") from None
-        _update(document, merged(document.unwrap(), settings))
-        return tomlkit.dumps(document)
+        new = merged(document.unwrap(), settings)
+        _update(document, new)
+        result = tomlkit.dumps(document)
+        if tomllib.loads(result) != new:
+            raise CannotMerge("its tables are laid out in a way that cannot be added to")
+        return result
 
 
 def _update(table: MutableMapping[str, Any], values: Mapping[str, Any]) -> None:

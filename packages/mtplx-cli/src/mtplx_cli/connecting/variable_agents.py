@@ -28,8 +28,7 @@ def _docker_notes(served: Served) -> tuple[str, ...]:
     key = f"-e OPENAI_API_KEY={API_KEY}"
     image = "ghcr.io/open-webui/open-webui:main"
     return (
-        "In Docker Desktop: docker run -p 3000:8080"
-        f" -e OPENAI_API_BASE_URL={inside} {key} {image}",
+        f"In Docker Desktop: docker run -p 3000:8080 -e OPENAI_API_BASE_URL={inside} {key} {image}",
         "In Docker on Linux the server, which listens on loopback only, is reached by the host's"
         f" network alone: docker run --network host -e OPENAI_API_BASE_URL={served.openai_url}"
         f" {key} {image}",

@@ -32,7 +32,7 @@ def write_settings(path: Path, form: Format, settings: Settings) -> Written:
         OSError: It cannot be read or written; it is as it was.
     """
     # A link stays a link; what it leads to is replaced.
-    target = path.resolve()
+    target = Path(os.path.realpath(path))
     old = _read(target)
     new = form.merge(old or "", settings)
     if new == old:
