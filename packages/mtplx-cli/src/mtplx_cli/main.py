@@ -8,6 +8,7 @@ from typing import Annotated, NoReturn
 
 import typer
 
+from mtplx_cli.commands.connect import connect
 from mtplx_cli.commands.forge import forge
 from mtplx_cli.commands.inspect import inspect
 from mtplx_cli.commands.run import run
@@ -23,7 +24,7 @@ app = typer.Typer(
     add_completion=False,
     pretty_exceptions_enable=False,
 )
-for command in (serve, run, inspect):
+for command in (serve, run, inspect, connect):
     app.command()(command)
 app.add_typer(forge, name="forge")
 

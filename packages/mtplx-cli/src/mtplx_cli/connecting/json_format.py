@@ -1,0 +1,67 @@
+"""JSON files. What cannot be kept, as comments, is a reason to refuse."""
+
+import json
+import re
+from typing import Any
+
+from mtplx_cli.connecting.agent import CannotMerge, Settings
+from mtplx_cli.connecting.merging import merged
+
+_EXTRAS = re.compile(r'("(?:\\.|[^"\\])*")|//[^\n]*|/\*.*?\*/', re.DOTALL)
+_TRAILING_COMMA = re.compile(r'("(?:\\.|[^"\\])*")|,(?=\s*[}\]])', re.DOTALL)
+_INDENT = re.compile(r"\s*\{\s*?\n([ \t]+)\S")
+
+
+class JsonFormat:
+    """JSON, indented as the file was."""
+
+    def show(self, settings: Settings) -> str:
+        """Write settings down, as a file of its own."""
+        return _dump(settings, "  ", ascii_only=False)
+
+    def merge(self, text: str, settings: Settings) -> str:
+        """Put settings into a file and keep everything else that it holds."""
+        old = _load(text) if text.strip() else {}
+        new = merged(old, settings)
+        if new == old:
+            return text
+        indent = _INDENT.match(text)
+        return _dump(new, indent[1] if indent else "  ", ascii_only=text.isascii())
+
+
+def _dump(value: Any, indent: str, *, ascii_only: bool) -> str:
+    return json.dumps(value, indent=indent, ensure_ascii=ascii_only) + "\n"
+
+
+def _load(text: str) -> Any:
+    try:
+        return json.loads(text, object_pairs_hook=_object)
+    except json.JSONDecodeError as error:
+        where = f"line {error.lineno}, column {error.colno}"
+        if _is_json_with_extras(text):
+            why = f"it has comments or trailing commas ({where}), which would be lost"
+        else:
+            why = f"it is not valid JSON: {where}: {error.msg}"
+        raise CannotMerge(why) from None
+
+
+def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        names = [name for name, _ in pairs]
+        twice = next(name for name in names if names.count(name) > 1)
+        raise CannotMerge(f"it has the key {json.dumps(twice)} twice in one object")
+    return found
+
+
+def _is_json_with_extras(text: str) -> bool:
+    plain = _TRAILING_COMMA.sub(_keep_string, _EXTRAS.sub(_keep_string, text))
+    try:
+        json.loads(plain)
+    except json.JSONDecodeError:
+        return False
+    return True
+
+
+def _keep_string(found: re.Match[str]) -> str:
+    return found[1] or " "
