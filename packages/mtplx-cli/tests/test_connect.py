@@ -91,7 +91,9 @@ def test_it_asks_the_server_and_touches_nothing(mtplx, url, name, tmp_path):
     assert files_under(tmp_path) == {}
 
 
-@pytest.mark.parametrize("name", ["claude-code", "codex", "opencode", "pi", "qwen-code", "continue"])
+@pytest.mark.parametrize(
+    "name", ["claude-code", "codex", "opencode", "pi", "qwen-code", "continue"]
+)
 def test_clients_with_a_setting_for_it_learn_how_long_the_context_is(mtplx, url, name):
     assert "65536" in mtplx("connect", name, "--url", url).stdout
     named = mtplx("connect", name, "--url", url, "--model", "other")

@@ -12,10 +12,10 @@ from mtplx_server.protocols import (
     anthropic_messages,
     health,
     models,
+    ollama,
     openai_chat,
     openai_completions,
     openai_responses,
-    ollama,
     openapi,
 )
 from mtplx_server.settings import ServerSettings
