@@ -119,7 +119,8 @@ def test_tools_are_repeated_but_for_those_that_were_left_out(serve):
         "format": {"type": "grammar", "syntax": "lark", "definition": "start: /a/"},
     }
     agents = {"type": "namespace", "name": "agents", "tools": [TIME]}
-    given = [TIME, patch, agents, {"type": "web_search"}]
+    searches = {**agents, "tools": [TIME, {"type": "web_search"}]}
+    given = [TIME, patch, searches, {"type": "web_search"}, {"type": "mcp", "name": "function"}]
     client = serve(skip_hosted_tools=True)
     answer = client.post(URL, json={"input": "hi", "tools": given}).json()
     whole = {**TIME, "description": None, "strict": False}
@@ -204,18 +205,19 @@ def test_a_failure_inside_a_stream_ends_it_with_what_was_complete(serve):
 
 
 @pytest.mark.parametrize(
-    ("failure", "status", "code"),
+    ("failure", "status", "code", "param"),
     [
-        (ContextOverflow(5000, 4096), 400, "context_length_exceeded"),
-        (Overloaded("The queue is full.", retry_after_s=2), 503, "server_overloaded"),
+        (ContextOverflow(5000, 4096), 400, "context_length_exceeded", "input"),
+        (Overloaded("The queue is full.", retry_after_s=2), 503, "server_overloaded", None),
     ],
 )
-def test_a_failure_before_a_stream_is_a_status(serve, failure, status, code):
+def test_a_failure_before_a_stream_is_a_status(serve, failure, status, code, param):
     client = serve(ScriptedEngine(Script(rejection=failure)))
     for path in (URL, f"{URL}/input_tokens"):
         reply = client.post(path, json={"input": "hi", "stream": True})
         assert reply.status_code == status
-        assert reply.json()["error"]["code"] == code
+        told = reply.json()["error"]
+        assert (told["code"], told["param"]) == (code, param)
 
 
 def test_a_silence_is_filled_with_comments(serve):
