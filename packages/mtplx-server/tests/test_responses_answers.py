@@ -13,6 +13,44 @@ from mtplx_engine.testing import Hold, Script, ScriptedEngine
 
 TIME = {"type": "function", "name": "time", "parameters": {"type": "object"}}
 URL = "/v1/responses"
+# Of a response to the request of the test below, what is the same each time.
+TOOL = {"type": "function", "name": "time", "description": None, "parameters": None}
+REPEATED = {
+    "object": "response",
+    "status": "completed",
+    "error": None,
+    "incomplete_details": None,
+    "model": "org/scripted",
+    "instructions": "Be brief.",
+    "tools": [{**TOOL, "strict": False}],
+    "tool_choice": "auto",
+    "parallel_tool_calls": True,
+    "text": {"format": {"type": "text"}, "verbosity": "medium"},
+    "reasoning": {"effort": "low", "summary": "auto"},
+    "temperature": 0.5,
+    "top_p": 1.0,
+    "presence_penalty": 0.0,
+    "frequency_penalty": 0.0,
+    "top_logprobs": 0,
+    "max_output_tokens": 100,
+    "max_tool_calls": None,
+    "metadata": {"a": "b"},
+    "truncation": "disabled",
+    "store": False,
+    "background": False,
+    "previous_response_id": None,
+    "service_tier": "default",
+    "prompt_cache_key": None,
+    "safety_identifier": None,
+    "user": "me",
+    "usage": {
+        "input_tokens": 7,
+        "input_tokens_details": {"cached_tokens": 0, "cache_write_tokens": 0},
+        "output_tokens": 2,
+        "output_tokens_details": {"reasoning_tokens": 1},
+        "total_tokens": 9,
+    },
+}
 
 
 def events_of(text: str) -> list[dict[str, Any]]:
@@ -62,43 +100,7 @@ def test_an_answer_in_full(serve):
         "role": "assistant",
         "content": [part],
     }
-    tool = {"type": "function", "name": "time", "description": None, "parameters": None}
-    assert answer == {
-        "object": "response",
-        "status": "completed",
-        "error": None,
-        "incomplete_details": None,
-        "model": "org/scripted",
-        "instructions": "Be brief.",
-        "tools": [{**tool, "strict": False}],
-        "tool_choice": "auto",
-        "parallel_tool_calls": True,
-        "text": {"format": {"type": "text"}, "verbosity": "medium"},
-        "reasoning": {"effort": "low", "summary": "auto"},
-        "temperature": 0.5,
-        "top_p": 1.0,
-        "presence_penalty": 0.0,
-        "frequency_penalty": 0.0,
-        "top_logprobs": 0,
-        "max_output_tokens": 100,
-        "max_tool_calls": None,
-        "metadata": {"a": "b"},
-        "truncation": "disabled",
-        "store": False,
-        "background": False,
-        "previous_response_id": None,
-        "service_tier": "default",
-        "prompt_cache_key": None,
-        "safety_identifier": None,
-        "user": "me",
-        "usage": {
-            "input_tokens": 7,
-            "input_tokens_details": {"cached_tokens": 0, "cache_write_tokens": 0},
-            "output_tokens": 2,
-            "output_tokens_details": {"reasoning_tokens": 1},
-            "total_tokens": 9,
-        },
-    }
+    assert answer == REPEATED
     assert set(answer) | {"id", "created_at", "completed_at", "mtplx", "output"} == set(
         Response.model_fields
     )
@@ -117,7 +119,8 @@ def test_tools_are_repeated_but_for_those_that_were_left_out(serve):
         "format": {"type": "grammar", "syntax": "lark", "definition": "start: /a/"},
     }
     agents = {"type": "namespace", "name": "agents", "tools": [TIME]}
-    given = [TIME, patch, agents, {"type": "web_search"}]
+    searches = {**agents, "tools": [TIME, {"type": "web_search"}]}
+    given = [TIME, patch, searches, {"type": "web_search"}, {"type": "mcp", "name": "function"}]
     client = serve(skip_hosted_tools=True)
     answer = client.post(URL, json={"input": "hi", "tools": given}).json()
     whole = {**TIME, "description": None, "strict": False}
@@ -202,18 +205,19 @@ def test_a_failure_inside_a_stream_ends_it_with_what_was_complete(serve):
 
 
 @pytest.mark.parametrize(
-    ("failure", "status", "code"),
+    ("failure", "status", "code", "param"),
     [
-        (ContextOverflow(5000, 4096), 400, "context_length_exceeded"),
-        (Overloaded("The queue is full.", retry_after_s=2), 503, "server_overloaded"),
+        (ContextOverflow(5000, 4096), 400, "context_length_exceeded", "input"),
+        (Overloaded("The queue is full.", retry_after_s=2), 503, "server_overloaded", None),
     ],
 )
-def test_a_failure_before_a_stream_is_a_status(serve, failure, status, code):
+def test_a_failure_before_a_stream_is_a_status(serve, failure, status, code, param):
     client = serve(ScriptedEngine(Script(rejection=failure)))
     for path in (URL, f"{URL}/input_tokens"):
         reply = client.post(path, json={"input": "hi", "stream": True})
         assert reply.status_code == status
-        assert reply.json()["error"]["code"] == code
+        told = reply.json()["error"]
+        assert (told["code"], told["param"]) == (code, param)
 
 
 def test_a_silence_is_filled_with_comments(serve):

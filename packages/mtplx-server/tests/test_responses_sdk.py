@@ -112,5 +112,5 @@ def test_errors_arrive_as_the_classes_that_people_catch(sdk):
 def test_a_failure_inside_a_stream_arrives(sdk):
     client = sdk(ScriptedEngine(Script(["begun", ContextOverflow(5000, 4096)])))
     events = list(client.responses.create(model="any", input="hi", stream=True))
-    assert events[-2].code == "context_length_exceeded"
+    assert (events[-2].code, events[-2].param) == ("context_length_exceeded", "input")
     assert events[-1].response.error.code == "context_length_exceeded"

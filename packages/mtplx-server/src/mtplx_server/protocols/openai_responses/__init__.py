@@ -13,8 +13,8 @@ from mtplx_client.wire.responses_output import (
     TextEvent,
 )
 from mtplx_server.protocols.base import ApiProtocol, Count, Generate
-from mtplx_server.protocols.openai_error import error_reply
 from mtplx_server.protocols.openai_responses.decode import counted, decode
+from mtplx_server.protocols.openai_responses.failure import error
 
 PROTOCOL = ApiProtocol(
     name="openai_responses",
@@ -36,6 +36,6 @@ PROTOCOL = ApiProtocol(
             InputTokens,
         ),
     ),
-    error=error_reply,
+    error=error,
     envelope=ErrorReply,
 )

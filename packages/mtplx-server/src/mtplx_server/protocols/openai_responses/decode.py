@@ -76,7 +76,7 @@ def decode(body: ResponsesRequest, served: Served, request_id: str) -> Decoded:
     heading = Heading(
         id=f"resp_{uuid4().hex}",
         created=int(time.time()),
-        settings=settings(body, read.tools),
+        settings=settings(body),
         known=read.tools.known,
         seals=_SEALED in (body.include or ()),
         scored=request.logprobs is not None,

@@ -1,22 +1,22 @@
 """What a response repeats of its request."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from mtplx_client.wire.responses import ResponsesRequest, ResponsesTool, TextFormat
 from mtplx_server.protocols.fields import extra
-from mtplx_server.protocols.openai_responses.toolbox import Toolbox
+from mtplx_server.protocols.openai_responses.toolbox import READ
 
 # Clients want numbers here, also where the model's own default is taken.
 _NEUTRAL = 1.0
 
 
-def settings(body: ResponsesRequest, tools: Toolbox) -> Mapping[str, Any]:
+def settings(body: ResponsesRequest) -> Mapping[str, Any]:
     """The fields of the response, as they were asked for or as they are by default."""
     reasoning, text = body.reasoning, body.text
     return {
         "instructions": body.instructions,
-        "tools": [_tool(each) for each in body.tools or () if each.type not in tools.dropped],
+        "tools": _tools(body.tools),
         "tool_choice": body.tool_choice or "auto",
         "parallel_tool_calls": body.parallel_tool_calls is not False,
         "text": {"format": _format(text.format if text else None), "verbosity": "medium"},
@@ -50,14 +50,18 @@ def _text(value: Any) -> str | None:
     return value if isinstance(value, str) else None
 
 
+def _tools(given: Sequence[ResponsesTool] | None) -> list[dict[str, Any]]:
+    """Those that were not left out."""
+    return [_tool(each) for each in given or () if each.type in READ]
+
+
 def _tool(given: ResponsesTool) -> dict[str, Any]:
     """A tool with all the keys that readers expect."""
     told = given.model_dump(exclude_none=True, exclude={"tools"})
     if given.type == "function":
         return told | {name: told.get(name, default) for name, default in _EXPECTED.items()}
     if given.type == "namespace":
-        tools = [_tool(each) for each in given.tools or ()]
-        return told | {"description": given.description or "", "tools": tools}
+        return told | {"description": given.description or "", "tools": _tools(given.tools)}
     return told
 
 

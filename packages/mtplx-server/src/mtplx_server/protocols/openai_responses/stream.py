@@ -26,6 +26,7 @@ from mtplx_engine.events import (
 from mtplx_server.errors import Problem
 from mtplx_server.protocols.base import Frame
 from mtplx_server.protocols.openai_logprobs import chat_logprob
+from mtplx_server.protocols.openai_responses.failure import in_words
 from mtplx_server.protocols.openai_responses.heading import Heading
 from mtplx_server.protocols.openai_responses.open_items import (
     Calling,
@@ -90,7 +91,8 @@ class ResponsesStream:
 
     def fail(self, problem: Problem) -> list[Frame]:
         """The error, and the response with the items that were complete by then."""
-        told = {"code": problem.code, "message": problem.message, "param": problem.param}
+        param = in_words(problem).param
+        told = {"code": problem.code, "message": problem.message, "param": param}
         failed = self._heading.failed(self._output, problem)
         return [
             self._frame(FailureEvent, "error", **told),

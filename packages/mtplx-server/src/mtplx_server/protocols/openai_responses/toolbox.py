@@ -16,7 +16,8 @@ from mtplx_server.protocols.tools import check_name
 
 INPUT = "input"  # the one argument of what was a custom tool
 
-_READ = {
+# Fields that count, by types that are served.
+READ = {
     "function": {"type", "name", "description", "parameters", "strict"},
     "custom": {"type", "name", "description", "format"},
     "namespace": {"type", "name", "description", "tools"},
@@ -87,7 +88,7 @@ class Toolbox:
         self.tools.append(Tool(name, description, _one_text(pattern), strict))
 
     def _without_effect(self, given: ResponsesTool) -> None:
-        self.ignored += [f"tools[].{name}" for name in unread(given, _READ[given.type])]
+        self.ignored += [f"tools[].{name}" for name in unread(given, READ[given.type])]
 
     def _drop(self, given: ResponsesTool, path: str) -> None:
         if not self.skip_hosted:
