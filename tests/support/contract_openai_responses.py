@@ -7,6 +7,7 @@ from typing import Any
 from contract import Protocol, Said
 
 TIME = {"type": "function", "name": "time", "parameters": {"type": "object"}}
+PREFIXES = {"message": "msg_", "reasoning": "rs_", "function_call": "fc_"}
 ENDS = ("response.completed", "response.incomplete", "response.failed")
 
 
@@ -31,7 +32,7 @@ def _join(payloads: list[str]) -> Any:
     assert last["type"] in ENDS
     items = [list(each) for _, each in groupby(events, key=lambda event: event["output_index"])]
     assert [_grown(at, *each) for at, each in enumerate(items)] == last["response"]["output"]
-    return _merged(last["response"])
+    return _named(last["response"])
 
 
 def _grown(at: int, added: Any, *steps: Any) -> Any:
@@ -63,32 +64,29 @@ def _grown(at: int, added: Any, *steps: Any) -> Any:
 
 
 def _whole(text: str) -> Any:
-    return _merged(json.loads(text))
+    return _named(json.loads(text))
 
 
-def _merged(response: Any) -> Any:
-    """An answer without ids; in a stream, what resumes after something else is a new item."""
+def _named(response: Any) -> Any:
+    """An answer without ids, and its scores by themselves: several messages share them freely."""
     assert response.pop("id").startswith("resp_")
     for name in ("created_at", "completed_at"):
         response.pop(name)
     response["mtplx"].pop("request_id")
-    output = response.pop("output")
-    said = {
-        kind: [part for each in output if each["type"] == kind for part in each["content"]]
-        for kind in ("reasoning", "message")
-    }
-    texts = {kind: "".join(part["text"] for part in parts) for kind, parts in said.items()}
-    scores = [score for part in said["message"] for score in part["logprobs"]]
-    calls = [each for each in output if each["type"] == "function_call"]
-    for each in calls:
-        assert each.pop("id").startswith("fc_")
-        assert each.pop("call_id").startswith("call_")
-    return response, texts, scores, calls
+    scores = []
+    for item in response["output"]:
+        assert item.pop("id").startswith(PREFIXES[item["type"]])
+        if item["type"] == "function_call":
+            assert item.pop("call_id").startswith("call_")
+        for part in item.get("content", ()):
+            scores += part.pop("logprobs", ())
+    return response, scores
 
 
 def _said(answer: Any) -> Said:
-    response, texts, _, calls = answer
-    usage = response["usage"]
+    response, _ = answer
+    output, usage = response["output"], response["usage"]
+    calls = [item for item in output if item["type"] == "function_call"]
     whole = tuple(
         (call["name"], json.loads(call["arguments"]))
         for call in calls
@@ -96,8 +94,8 @@ def _said(answer: Any) -> Said:
     )
     cut = response["status"] == "incomplete"
     return Said(
-        texts["message"],
-        texts["reasoning"],
+        _text(output, "message"),
+        _text(output, "reasoning"),
         whole,
         usage["input_tokens"],
         usage["output_tokens"],
@@ -105,6 +103,11 @@ def _said(answer: Any) -> Said:
         "length" if cut else "tool_calls" if whole else "stop",
         response["mtplx"]["stop_sequence"],
     )
+
+
+def _text(output: Any, kind: str) -> str:
+    parts = [part for item in output if item["type"] == kind for part in item["content"]]
+    return "".join(part["text"] for part in parts)
 
 
 def _failed(payloads: list[str]) -> str:

@@ -39,12 +39,16 @@ from mtplx_server.protocols.openai_responses.toolbox import Known
 
 
 class ResponsesStream:
-    """Writes one streamed response."""
+    """Writes one streamed response.
+
+    Attributes:
+        output: Its items that have ended.
+    """
 
     def __init__(self, heading: Heading) -> None:
         self._heading = heading
         self._written = 0
-        self._output: list[OutputItem] = []
+        self.output: list[OutputItem] = []
         self._open: OpenItem | None = None
         self._scores: list[TokenLogprob] = []
 
@@ -93,7 +97,7 @@ class ResponsesStream:
         """The error, and the response with the items that were complete by then."""
         param = in_words(problem).param
         told = {"code": problem.code, "message": problem.message, "param": param}
-        failed = self._heading.failed(self._output, problem)
+        failed = self._heading.failed(self.output, problem)
         return [
             self._frame(FailureEvent, "error", **told),
             self._frame(ResponseEvent, "response.failed", response=failed),
@@ -108,10 +112,10 @@ class ResponsesStream:
 
     def _finish(self, finished: Finished) -> list[Frame]:
         frames: list[Frame] = []
-        if self._open is None and not self._output:
+        if self._open is None and not self.output:
             frames += self._begin(Saying(self._heading))
         frames += self._end("incomplete" if finished.reason == "length" else "completed")
-        response = self._heading.ended(self._output, finished)
+        response = self._heading.ended(self.output, finished)
         return [
             *frames,
             self._frame(ResponseEvent, f"response.{response.status}", response=response),
@@ -129,7 +133,7 @@ class ResponsesStream:
         frames = self._frames(self._open.end(self._taken(), status))
         done = self._open.item(status)
         frames.append(self._item("done", done))
-        self._output.append(done)
+        self.output.append(done)
         self._open = None
         return frames
 
@@ -141,11 +145,11 @@ class ResponsesStream:
         return scores
 
     def _item(self, what: str, item: OutputItem) -> Frame:
-        kind, at = f"response.output_item.{what}", len(self._output)
+        kind, at = f"response.output_item.{what}", len(self.output)
         return self._frame(ItemEvent, kind, output_index=at, item=item)
 
     def _frames(self, steps: Sequence[Step]) -> list[Frame]:
-        at = {"output_index": len(self._output)}
+        at = {"output_index": len(self.output)}
         return [self._frame(event, kind, **at, **fields) for event, kind, fields in steps]
 
     def _frame(self, event: Callable[..., WireReply], kind: str, **fields: Any) -> Frame:
