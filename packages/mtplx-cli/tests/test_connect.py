@@ -28,7 +28,7 @@ FILES = {name: made.file for name, made in CONFIGURATIONS.items() if made.file}
 BY_VARIABLES = [name for name, made in CONFIGURATIONS.items() if made.variables]
 FILELESS = sorted(AGENTS.keys() - FILES.keys())
 IN_JSON = [name for name, file in FILES.items() if isinstance(file.format, JsonFormat)]
-root = pytest.mark.skipif(os.geteuid() == 0, reason="root may write anywhere")
+not_root = pytest.mark.skipif(os.geteuid() == 0, reason="root may write anywhere")
 
 
 @pytest.fixture
@@ -91,7 +91,9 @@ def test_it_asks_the_server_and_touches_nothing(mtplx, url, name, tmp_path):
     assert files_under(tmp_path) == {}
 
 
-@pytest.mark.parametrize("name", ["claude-code", "codex", "opencode", "pi", "qwen-code", "continue"])
+@pytest.mark.parametrize(
+    "name", ["claude-code", "codex", "opencode", "pi", "qwen-code", "continue"]
+)
 def test_clients_with_a_setting_for_it_learn_how_long_the_context_is(mtplx, url, name):
     assert "65536" in mtplx("connect", name, "--url", url).stdout
     named = mtplx("connect", name, "--url", url, "--model", "other")
@@ -194,7 +196,7 @@ def test_a_client_that_was_moved_is_followed(mtplx, environment, tmp_path):
         assert (tmp_path / "moved" / name / place.name).is_file()
 
 
-@root
+@not_root
 def test_a_folder_that_may_not_be_written(mtplx, file_of):
     folder = file_of("claude-code").parent
     folder.mkdir()
@@ -287,7 +289,7 @@ def test_json_keeps_what_is_beside_ours():
         'model = "old" # mine\n[features]\nweb = true\n',
         'model_providers = { other = { name = "o" } } # mine\n',
         '[model_providers.other]\nname = "o" # mine\n[x]\n[model_providers.mtplx]\nname = "n"\n',
-        '[model_providers]\n# mine\n[model_providers.mtplx]\nbase_url = "old"\nquery_params = {a = "b"}\n',
+        '[model_providers]\n# mine\n[model_providers.mtplx]\nbase_url = "old"\nextra = {a = 1}\n',
         'model_providers.mtplx.name = "n"\nmodel_providers.other.name = "o" # mine\n',
         "[[hooks]]\na = 1\n[[hooks]]\na = 2\n",
     ],

@@ -2,7 +2,6 @@
 
 import os
 from collections.abc import Iterator
-from pathlib import Path
 from typing import NoReturn
 from urllib.parse import urlsplit
 
