@@ -268,6 +268,12 @@ def test_json_keeps_everything_else(held, name, indent):
     assert new | json.loads(form.show(settings)) == new
 
 
+@pytest.mark.parametrize("text", ['{"a": "\\ud800"}', '{"a": "\\uD800", "b": "é"}', '{"b": "é"}'])
+def test_json_keeps_characters(text):
+    once = JsonFormat().merge(text, {"c": 1})
+    assert json.loads(once.encode()) == json.loads(text) | {"c": 1}
+
+
 def test_json_keeps_what_is_beside_ours():
     held = {
         "env": {"MINE": "1"},
