@@ -28,7 +28,7 @@ FILES = {name: made.file for name, made in CONFIGURATIONS.items() if made.file}
 BY_VARIABLES = [name for name, made in CONFIGURATIONS.items() if made.variables]
 FILELESS = sorted(AGENTS.keys() - FILES.keys())
 IN_JSON = [name for name, file in FILES.items() if isinstance(file.format, JsonFormat)]
-root = pytest.mark.skipif(os.geteuid() == 0, reason="root may write anywhere")
+not_root = pytest.mark.skipif(os.geteuid() == 0, reason="root may write anywhere")
 
 
 @pytest.fixture
@@ -196,7 +196,7 @@ def test_a_client_that_was_moved_is_followed(mtplx, environment, tmp_path):
         assert (tmp_path / "moved" / name / place.name).is_file()
 
 
-@root
+@not_root
 def test_a_folder_that_may_not_be_written(mtplx, file_of):
     folder = file_of("claude-code").parent
     folder.mkdir()
@@ -268,6 +268,12 @@ def test_json_keeps_everything_else(held, name, indent):
     assert new | json.loads(form.show(settings)) == new
 
 
+@pytest.mark.parametrize("text", ['{"a": "\\ud800"}', '{"a": "\\uD800", "b": "é"}', '{"b": "é"}'])
+def test_json_keeps_characters(text):
+    once = JsonFormat().merge(text, {"c": 1})
+    assert json.loads(once.encode()) == json.loads(text) | {"c": 1}
+
+
 def test_json_keeps_what_is_beside_ours():
     held = {
         "env": {"MINE": "1"},
@@ -289,7 +295,7 @@ def test_json_keeps_what_is_beside_ours():
         'model = "old" # mine\n[features]\nweb = true\n',
         'model_providers = { other = { name = "o" } } # mine\n',
         '[model_providers.other]\nname = "o" # mine\n[x]\n[model_providers.mtplx]\nname = "n"\n',
-        '[model_providers]\n# mine\n[model_providers.mtplx]\nbase_url = "old"\nquery_params = {a = "b"}\n',
+        '[model_providers]\n# mine\n[model_providers.mtplx]\nbase_url = "old"\nextra = {a = 1}\n',
         'model_providers.mtplx.name = "n"\nmodel_providers.other.name = "o" # mine\n',
         "[[hooks]]\na = 1\n[[hooks]]\na = 2\n",
     ],

@@ -11,11 +11,11 @@ from mtplx_cli import __version__
 def test_help_lists_the_commands_and_where_to_start(mtplx):
     shown = mtplx("--help")
     assert shown.returncode == 0
-    for word in ("serve", "run", "inspect", "Start with: mtplx serve"):
+    for word in ("serve", "run", "inspect", "connect", "Start with: mtplx serve"):
         assert word in shown.stdout
 
 
-@pytest.mark.parametrize("command", ["serve", "run", "inspect"])
+@pytest.mark.parametrize("command", ["serve", "run", "inspect", "connect"])
 def test_each_command_teaches_by_an_example(mtplx, command):
     shown = mtplx(command, "--help")
     assert shown.returncode == 0
@@ -38,7 +38,7 @@ def test_versions_come_one_per_line(mtplx):
 
 
 def test_help_loads_nothing_heavy():
-    heavy = "{'mlx', 'mlx_lm', 'sanic', 'httpx', 'transformers', 'huggingface_hub'}"
+    heavy = "{'mlx', 'mlx_lm', 'sanic', 'httpx', 'tomlkit', 'transformers', 'huggingface_hub'}"
     script = f"import sys, mtplx_cli.main; print(sorted({heavy} & set(sys.modules)))"
     shown = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
     assert shown.stdout == "[]\n"

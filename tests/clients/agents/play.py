@@ -33,18 +33,16 @@ def _talk(request: ChatRequest) -> Script:
         return Script(["The round ", "is over."])
     shell = next((tool for tool in request.prompt.tools if tool.name.lower() in SHELLS), None)
     if shell is None:
-        return Script(["A title"])
+        return Script(["No tools."])
     call = {"name": shell.name, "arguments": _arguments(shell)}
     return Script(["<tool_call>\n", json.dumps(call), "\n</tool_call>"])
 
 
-def _arguments(tool: Tool) -> dict[str, Any]:
-    schema: Mapping[str, Any] = tool.parameters
-    required = {
-        *schema.get("required", ()),
-        *({"command", "cmd", "commands"} & set(schema["properties"])),
-    }
-    return {name: _value(name, schema["properties"][name]) for name in required}
+def _arguments(shell: Tool) -> dict[str, Any]:
+    schema = shell.parameters or {}
+    known: Mapping[str, Any] = schema["properties"]
+    wanted = known.keys() & {*schema.get("required", ()), "command", "cmd", "commands"}
+    return {name: _value(name, known[name]) for name in wanted}
 
 
 def _value(name: str, schema: Mapping[str, Any]) -> Any:
@@ -72,38 +70,42 @@ def _run(words: list[str], environment: Mapping[str, str], folder: str) -> dict[
     return {"words": words, "code": ended.returncode, "out": ended.stdout, "err": ended.stderr}
 
 
+def _connect(asked: Mapping[str, Any], url: str) -> tuple[str, dict[str, str]]:
+    """Do what `mtplx connect` says; return what to run then, and in which environment."""
+    environment = dict(asked["environment"])
+    words = [str(MTPLX), "connect", asked["agent"], "--url", url]
+    surroundings = os.environ | environment
+    shown = subprocess.run(words, env=surroundings, capture_output=True, text=True, check=True)
+    lines = shown.stdout.splitlines()
+    if asked["write"]:
+        subprocess.run([*words, "--write"], env=surroundings, capture_output=True, check=True)
+    else:
+        exports = [shlex.split(line)[1] for line in lines if line.startswith("export ")]
+        environment |= dict(export.split("=", 1) for export in exports)
+    begin = "# Then run: "
+    return next(line for line in lines if line.startswith(begin))[len(begin) :], environment
+
+
+def _play(asked: Mapping[str, Any], url: str) -> list[dict[str, Any]]:
+    command, environment = _connect(asked, url)
+    *before, last = ([asked["program"], *shlex.split(each)[1:]] for each in command.split(" && "))
+    last[1:] = [*asked["before"], *last[1:], *asked["after"]]
+    return [_run(words, environment, environment["HOME"]) for words in (*before, last)]
+
+
 def main() -> None:
     """Connect a client, let it answer a question, and tell what was seen."""
-    asked = json.load(sys.stdin)
-    environment, home = asked["environment"], asked["environment"]["HOME"]
     subprocess.run(["ip", "link", "set", "lo", "up"], check=True)
-    model = replace(SCRIPTED_MODEL, context_length=131_072)
-    engine = ScriptedEngine(_talk, model=model)
+    engine = ScriptedEngine(_talk, model=replace(SCRIPTED_MODEL, context_length=131_072))
     with serving(engine) as url:
-        connect = [str(MTPLX), "connect", asked["agent"], "--url", url]
-        shown = subprocess.run(
-            connect, env=os.environ | environment, capture_output=True, text=True
-        )
-        lines = shown.stdout.splitlines()
-        if asked["write"]:
-            connect.append("--write")
-            subprocess.run(connect, env=os.environ | environment, check=True)
-        else:
-            exports = [shlex.split(line)[1] for line in lines if line.startswith("export ")]
-            environment |= dict(export.split("=", 1) for export in exports)
-        command = next(line for line in lines if line.startswith("# Then run: "))
-        *before, client = command.removeprefix("# Then run: ").split(" && ")
-        runs = [
-            _run([asked["program"], *shlex.split(each)[1:]], environment, home) for each in before
-        ]
-        options = shlex.split(client)[1:]
-        words = [asked["program"], *asked["before"], *options, *asked["after"]]
-        runs.append(_run(words, environment, home))
+        runs = _play(json.load(sys.stdin), url)
+    conversations = [
+        request.prompt for request in engine.requests if isinstance(request.prompt, Conversation)
+    ]
     results = [
         message.text
-        for request in engine.requests
-        if isinstance(request.prompt, Conversation)
-        for message in request.prompt.messages
+        for conversation in conversations
+        for message in conversation.messages
         if message.role == "tool"
     ]
     json.dump({"runs": runs, "results": results}, sys.stdout)

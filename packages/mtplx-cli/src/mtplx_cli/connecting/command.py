@@ -7,12 +7,12 @@ from urllib.parse import urlsplit
 
 import typer
 
+import mtplx_client
 from mtplx_cli.connecting.agent import Agent, CannotMerge, Configuration, File, Served
 from mtplx_cli.connecting.agents import AGENTS
 from mtplx_cli.connecting.showing import show, show_file
 from mtplx_cli.connecting.writing import write_settings
 from mtplx_cli.exit_codes import ExitCode
-from mtplx_client import Client
 from mtplx_client.errors import ClientError
 
 _ASKING_S = 10.0
@@ -66,7 +66,7 @@ def _checked_url(url: str) -> str:
 
 def _ask(url: str) -> Served:
     try:
-        with Client(url, timeout=_ASKING_S) as client:
+        with mtplx_client.Client(url, timeout=_ASKING_S) as client:
             cards = client.models().data
     except ClientError as error:
         why = str(error).partition("\n")[0]

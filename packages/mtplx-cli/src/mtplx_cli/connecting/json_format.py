@@ -26,7 +26,9 @@ class JsonFormat:
         if new == old:
             return text
         indent = _INDENT.match(text)
-        return _dump(new, indent[1] if indent else "  ", ascii_only=text.isascii())
+        # Half a surrogate pair exists as an escape only.
+        ascii_only = text.isascii() or "\\ud" in text.lower()
+        return _dump(new, indent[1] if indent else "  ", ascii_only=ascii_only)
 
 
 def _dump(value: Any, indent: str, *, ascii_only: bool) -> str:
