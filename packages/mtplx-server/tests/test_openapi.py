@@ -23,15 +23,15 @@ from mtplx_engine.request import ChatRequest
 from mtplx_engine.testing import Script, ScriptedEngine
 from mtplx_engine.tiny import write_tiny_model
 from mtplx_server.app import APIS
-from mtplx_server.protocols.base import Action, Generate
+from mtplx_server.protocols.base import Action, Count, Generate
 from mtplx_server.protocols.openapi import document
 from mtplx_server.protocols.wire_docs import described
 from mtplx_server.testing import serving
 
 DOCUMENT = document(APIS).model_dump()
 SCHEMAS: dict[str, Any] = DOCUMENT["components"]["schemas"]
-GENERATES = [each for api in APIS for each in api.endpoints if isinstance(each, Generate)]
-POSTS = [each.path for each in GENERATES]
+READERS = [each for api in APIS for each in api.endpoints if isinstance(each, Generate | Count)]
+POSTS = [each.path for each in READERS]
 ACTIONS = [each.path for api in APIS for each in api.endpoints if isinstance(each, Action)]
 GETS = [path for path, operations in DOCUMENT["paths"].items() if "get" in operations]
 CHECKS = [
@@ -49,6 +49,14 @@ def reals(low: float, high: float) -> dict[str, Any]:
     return {"type": "number", "minimum": low, "maximum": high}
 
 
+TURNS = {
+    "messages": {
+        "type": "array",
+        "items": {"$ref": "#/components/schemas/InputMessage"},
+        "minItems": 1,
+    },
+    "tool_choice": {"$ref": "#/components/schemas/ToolChoice"},
+}
 # Values that are served, for the sake of answers: types alone would nearly always make a 400.
 NEEDED: dict[str, dict[str, Any]] = {
     "ChatMessage": {
@@ -88,6 +96,23 @@ NEEDED: dict[str, dict[str, Any]] = {
         "system": {"const": ""},
     },
     "OllamaModelRequest": {"model": {"type": "null"}, "name": {"type": "null"}},
+    "InputMessage": {
+        "role": {"enum": ["system", "user", "assistant"]},
+        "content": {"anyOf": [STRING, {"$ref": "#/components/schemas/InputBlocks"}]},
+    },
+    "InputBlock": {"type": {"const": "text"}, "text": STRING},
+    "InputText": {"type": {"const": "text"}, "text": STRING},
+    "ClientTool": {
+        "type": {"const": "custom"},
+        "name": {"pattern": "^[a-z]{9}$"},
+        "input_schema": {"const": {}},
+    },
+    "ToolChoice": {"type": {"enum": ["auto", "none"]}},
+    "Thinking": {"type": {"enum": ["enabled", "disabled", "adaptive"]}},
+    "OutputFormat": {"type": {"const": "json_schema"}, "schema": {"const": {}}},
+    "OutputConfig": {"effort": {"enum": ["low", "max"]}},
+    "CountTokensRequest": TURNS,
+    "MessagesRequest": TURNS,
     "CompletionRequest": {
         "prompt": {
             "anyOf": [
@@ -130,6 +155,7 @@ OPTIONS: dict[str, Any] = {
     "logit_bias": {"enum": [{}, {"7": -100}, {"1": 0.5, "2": 100}]},
     "seed": {"enum": [-1, 0, 2**64 - 1]},
     "stop": {"anyOf": [STRING, {"type": "array", "items": STRING, "maxItems": 16}]},
+    "stop_sequences": {"type": "array", "items": STRING, "maxItems": 16},
     "stop_token_ids": {"enum": [[], [0, 255]]},
     "min_tokens": {"enum": [0, 1]},
     "depth": {"const": 1},
@@ -153,7 +179,7 @@ def narrowed() -> dict[str, Any]:
         schema = schemas[model]
         schema["properties"] |= fields
         schema["required"] = sorted({*fields, *schema.get("required", ())})
-    for name in {"OllamaOptions", *(each.wire.__name__ for each in GENERATES)}:
+    for name in {"OllamaOptions", *(each.wire.__name__ for each in READERS)}:
         schema = schemas[name]
         declared = schema["properties"]
         declared |= {name: value for name, value in OPTIONS.items() if name in declared}
@@ -269,7 +295,7 @@ def test_the_document_is_openapi_and_is_served(client):
     assert served.json() == DOCUMENT
 
 
-@pytest.mark.parametrize("endpoint", GENERATES, ids=POSTS)
+@pytest.mark.parametrize("endpoint", READERS, ids=POSTS)
 def test_each_field_of_a_body_has_its_words(endpoint):
     fields = SCHEMAS[endpoint.wire.__name__]["properties"]
     words = {name: field["description"] for name, field in fields.items()}
