@@ -30,7 +30,9 @@ from mtplx_engine.events import (
 from mtplx_engine.runtime.generation import fold
 from mtplx_engine.testing import Hold, Script, ScriptedEngine
 from mtplx_engine.tiny import write_tiny_model
+from mtplx_server.errors import Problem
 from mtplx_server.protocols.anthropic_messages.encode import MessagesEncoder
+from mtplx_server.protocols.anthropic_messages.error import error_reply
 from mtplx_server.protocols.anthropic_messages.heading import Heading
 from mtplx_server.protocols.report import Asked
 
@@ -115,6 +117,12 @@ def test_half_a_character_in_a_call_becomes_a_sign(serve):
     assert block["input"] == {"zone": "\ufffd"}
 
 
+def test_a_number_beyond_all_numbers_is_still_json(serve):
+    call = CALL.replace('"Asia/Tokyo"', "1e999")
+    (block,) = answer_to(serve, Script([call]), tools=[TIME])["content"]
+    assert block["input"] == {"zone": None}
+
+
 ERRORS = {
     "invalid": (InvalidRequest("No.", "stop"), 400, "invalid_request_error", "stop: No."),
     "too long": (
@@ -145,6 +153,22 @@ def test_a_failure_before_and_amid_an_answer(serve, error, status, kind, message
     streamed = broken.post("/v1/messages", json=BODY | {"stream": True})
     last = json.loads(events(streamed.text)[-1])
     assert (last["type"], last["error"]) == ("error", expected)
+
+
+KINDS = {
+    400: "invalid_request_error",
+    401: "authentication_error",
+    403: "permission_error",
+    426: "invalid_request_error",
+    429: "rate_limit_error",
+    500: "api_error",
+    503: "overloaded_error",
+}
+
+
+def test_each_status_has_its_word():
+    told = {status: Problem(status, "server_error", "No.") for status in KINDS}
+    assert {status: error_reply(each, "r").error.type for status, each in told.items()} == KINDS
 
 
 def told(reply: httpx.Response) -> tuple[int, str]:

@@ -35,12 +35,12 @@ def decode(body: MessagesRequest, served: Served, request_id: str) -> Decoded:
         RequestRefused: A field is not supported, or the model is not the served one.
         InvalidRequest: A value is out of range.
     """
-    request = prompt(body, served)
+    request, ignored = _read(body, served)
     asked = Asked(
         request_id,
         served.model.id,
         body.model,
-        ignored(body, served.model),
+        ignored,
         grammar="json_schema" if request.grammar else None,
         effort=_effort(body, served.model),
     )
@@ -61,12 +61,18 @@ def prompt(body: CountTokensRequest, served: Served) -> ChatRequest:
         RequestRefused: A field is not supported, or the model is not the served one.
         InvalidRequest: A value is out of range.
     """
+    request, _ = _read(body, served)
+    return request
+
+
+def _read(body: CountTokensRequest, served: Served) -> tuple[ChatRequest, list[str]]:
+    """The request, and paths of all fields without effect."""
     options.check_model(body.model, served)
     _check_thread(body)
-    unused = ignored(body, served.model)
+    ignored = _ignored(body, served.model)
     if served.strict_fields:
-        check_strict(unused)
-    return ChatRequest(
+        check_strict(ignored)
+    request = ChatRequest(
         Conversation(
             messages.messages(body),
             _variables(body, served.model),
@@ -81,9 +87,10 @@ def prompt(body: CountTokensRequest, served: Served) -> ChatRequest:
         grammar=_grammar(body),
         calling=calling.calling(body),
     )
+    return request, ignored
 
 
-def ignored(body: CountTokensRequest, model: ModelInfo) -> list[str]:
+def _ignored(body: CountTokensRequest, model: ModelInfo) -> list[str]:
     """Paths of all fields without effect, at any level, each once."""
     found = TABLE.ignored(extra(body))
     found += messages.ignored(body)
