@@ -175,16 +175,16 @@ def narrowed() -> dict[str, Any]:
     """The document with values that are served, and without a word on other statuses."""
     narrow = deepcopy(DOCUMENT)
     schemas = narrow["components"]["schemas"]
-    for model, fields in NEEDED.items():
-        schema = schemas[model]
-        schema["properties"] |= fields
-        schema["required"] = sorted({*fields, *schema.get("required", ())})
     for name in {"OllamaOptions", *(each.wire.__name__ for each in READERS)}:
         schema = schemas[name]
         declared = schema["properties"]
         declared |= {name: value for name, value in OPTIONS.items() if name in declared}
         most = (name for name in MOST if name in declared)
         schema["required"] = [*schema.get("required", ()), *most]
+    for model, fields in NEEDED.items():
+        schema = schemas[model]
+        schema["properties"] |= fields
+        schema["required"] = sorted({*fields, *schema.get("required", ())})
     schemas["CompletionRequest"]["properties"]["logprobs"] = {"enum": [0, 9]}
     for operations in narrow["paths"].values():
         for operation in operations.values():
