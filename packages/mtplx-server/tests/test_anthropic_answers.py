@@ -1,7 +1,9 @@
 """Anthropic's answers: their blocks and ends, errors, signs of life, counts."""
 
+import asyncio
 import json
 import threading
+from collections.abc import AsyncIterator
 from typing import Any
 
 import httpx
@@ -31,6 +33,10 @@ from mtplx_engine.runtime.generation import fold
 from mtplx_engine.testing import Hold, Script, ScriptedEngine
 from mtplx_engine.tiny import write_tiny_model
 from mtplx_server.errors import Problem
+from mtplx_server.http.framing import FRAMINGS
+from mtplx_server.http.merging import Burst
+from mtplx_server.http.pacing import Pace
+from mtplx_server.http.stream import pump
 from mtplx_server.protocols.anthropic_messages.encode import MessagesEncoder
 from mtplx_server.protocols.anthropic_messages.error import error_reply
 from mtplx_server.protocols.anthropic_messages.heading import Heading
@@ -276,6 +282,29 @@ def test_signs_of_life_come_while_nothing_else_does(serve):
                 release.set()
     content = join(events("\n".join(lines) + "\n"))["content"]
     assert content == [{"type": "text", "text": "ok"}]
+
+
+def test_signs_of_life_come_while_a_call_is_written():
+    sent: list[bytes] = []
+
+    async def send(data: bytes) -> None:
+        sent.append(data)
+
+    async def written() -> AsyncIterator[Burst]:
+        yield 0, [CallStarted(0, "f")]
+        while b"thinking_delta" not in b"".join(sent):
+            await asyncio.sleep(0.001)
+            yield 0, [CallDelta(0, " ")]
+        yield 0, [CallDelta(0, "{}"), CallEnded(0), finished("tool_calls")]
+
+    async def stream() -> None:
+        rest = {"framing": FRAMINGS["sse"], "pace": Pace(), "request_id": "req_1"}
+        async with asyncio.timeout(30):
+            await pump([Started(3)], written(), encoder().stream(), send, keepalive_s=0.02, **rest)
+
+    asyncio.run(stream())
+    (block,) = join(events(b"".join(sent).decode()))["content"]
+    assert block == {"type": "tool_use", "name": "f", "input": {}}
 
 
 def test_a_count_is_what_the_request_then_costs(serve, tmp_path):

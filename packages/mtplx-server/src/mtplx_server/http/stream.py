@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Sequence
 from typing import Any, cast
 
@@ -37,12 +38,13 @@ async def pump(
         send: Waits until the client has room for more.
         framing: How frames are told apart.
         pace: How the answers are cut into frames.
-        keepalive_s: A silence of this length is broken.
+        keepalive_s: A silence of this length is broken, whatever the model does meanwhile.
         request_id: Names the request in the log.
     """
+    line = _Line(send, keepalive_s)
     try:
-        await send(framing.encode(encoder.open(started)))  # even nothing brings the headers
-        await _pump(source, encoder, send, framing, pace, keepalive_s)
+        await line.send(framing.encode(encoder.open(started)))  # even nothing brings the headers
+        await _pump(source, encoder, line, framing, pace)
         last = encoder.close()
     except Exception as error:
         problem = problem_of(error)
@@ -52,21 +54,39 @@ async def pump(
     await send(framing.encode(last))
 
 
+class _Line:
+    """The way to the client, which must not be silent for too long."""
+
+    def __init__(self, send: Send, keepalive_s: float) -> None:
+        self._send = send
+        self._keepalive_s = keepalive_s
+        self._last = time.monotonic()
+
+    async def send(self, data: bytes) -> None:
+        """Send some frames."""
+        await self._send(data)
+        self._last = time.monotonic()
+
+    def patience_s(self) -> float:
+        """Seconds for which nothing need be sent."""
+        return max(self._last + self._keepalive_s - time.monotonic(), 0.0)
+
+
 async def _pump(
     source: AsyncIterator[Burst],
     encoder: StreamEncoder,
-    send: Send,
+    line: _Line,
     framing: Framing,
     pace: Pace,
-    keepalive_s: float,
 ) -> None:
     cutters: dict[int, Cutter] = {}
     clock = Clock()
     coming = _next(source)
     try:
         while True:
-            while not await _came(coming, keepalive_s):
-                await send(framing.encode(encoder.idle()) or framing.comment)
+            # Not all that comes is sent: progress is not, nor is a call that is kept back.
+            while not await _came(coming, line.patience_s()):
+                await line.send(framing.encode(encoder.idle()) or framing.comment)
             try:
                 choice, burst = coming.result()
             except StopAsyncIteration:
@@ -80,7 +100,7 @@ async def _pump(
                     await _came(coming, clock.pause_s(len(groups)))
                 frames = [frame for event in group for frame in encoder.feed(choice, event)]
                 if frames:
-                    await send(framing.encode(frames))
+                    await line.send(framing.encode(frames))
     finally:
         coming.cancel()
         await asyncio.wait({coming})
