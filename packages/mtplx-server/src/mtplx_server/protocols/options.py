@@ -10,6 +10,8 @@ from mtplx_engine.request import Acceptance, Limits, Sampling
 from mtplx_server.errors import bad_request, unknown_model
 from mtplx_server.protocols.base import Served
 
+MAX_TOP_LOGPROBS = 20
+
 
 def check_model(name: str | None, served: Served) -> None:
     """See that the named model is the served one, if the server is strict about it.
@@ -107,3 +109,18 @@ def acceptance(options: DecodingOptions) -> Acceptance:
         text = f"acceptance must be one of {', '.join(known)}; got {name!r}."
         raise InvalidRequest(text, "acceptance")
     return cast(Literal["auto", "coupled", "rejection"], name or "auto")
+
+
+def scores(logprobs: bool | None, top_logprobs: int | None) -> int | None:
+    """How many of the likeliest tokens to tell beside each; None: no scores.
+
+    Raises:
+        RequestRefused: `top_logprobs` is out of range, or has nothing to belong to.
+    """
+    top = top_logprobs or 0
+    if top and not logprobs:
+        raise bad_request("top_logprobs needs logprobs to be true.", param="top_logprobs")
+    if not 0 <= top <= MAX_TOP_LOGPROBS:
+        message = f"top_logprobs must be in [0, {MAX_TOP_LOGPROBS}]; got {top}."
+        raise bad_request(message, param="top_logprobs")
+    return top if logprobs else None

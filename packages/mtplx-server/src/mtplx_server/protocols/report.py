@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from itertools import zip_longest
 
 from mtplx_client.wire.usage import Report
+from mtplx_engine.constraint import Grammar, JsonObject, JsonSchema, Lark, Regex
 from mtplx_engine.events import Finished
 
 
@@ -60,6 +61,21 @@ def count(finished: Sequence[Finished], choices: int) -> Counts:
         completion=sum(each.usage.completion_tokens for each in finished),
         reasoning=sum(each.usage.reasoning_tokens for each in finished),
     )
+
+
+def form(grammar: Grammar | None) -> str | None:
+    """The name of what gives an answer its form."""
+    match grammar:
+        case JsonObject():
+            return "json_object"
+        case JsonSchema():
+            return "json_schema"
+        case Lark():
+            return "lark"
+        case Regex():
+            return "regex"
+        case _:
+            return None
 
 
 def report(finished: Sequence[Finished], asked: Asked) -> Report:

@@ -1,6 +1,8 @@
 """What all protocols check of tools and of the parts of a message."""
 
-from mtplx_engine.tools import TOOL_NAME
+from typing import Any, cast
+
+from mtplx_engine.tools import TOOL_NAME, CallMode
 from mtplx_server.errors import bad_request
 
 
@@ -22,3 +24,16 @@ def unsupported_part(kind: str, path: str) -> Exception:
     else:
         text = f"{path}: parts of type {kind!r} are not supported; only text is."
     return bad_request(text, param=path, code="unsupported_value")
+
+
+def allowed_mode(mode: Any, path: str) -> CallMode:
+    """Whether one of the tools that a request allows must be called.
+
+    Raises:
+        RequestRefused: It says neither.
+    """
+    match mode:
+        case "auto" | "required":
+            return cast(CallMode, mode)
+        case _:
+            raise bad_request(f"{path} must be 'auto' or 'required'.", param=path)

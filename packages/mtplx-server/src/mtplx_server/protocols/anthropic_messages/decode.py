@@ -20,7 +20,7 @@ from mtplx_server.protocols.anthropic_messages.fields import TABLE, without_effe
 from mtplx_server.protocols.anthropic_messages.heading import Heading
 from mtplx_server.protocols.base import Decoded, Served
 from mtplx_server.protocols.fields import check_strict, each_once, extra
-from mtplx_server.protocols.report import Asked
+from mtplx_server.protocols.report import Asked, form
 from mtplx_server.protocols.thinking import effort, unknown_variables
 
 _EFFORT = "output_config.effort"
@@ -41,7 +41,7 @@ def decode(body: MessagesRequest, served: Served, request_id: str) -> Decoded:
         served.model.id,
         body.model,
         ignored,
-        grammar="json_schema" if request.grammar else None,
+        grammar=form(request.grammar),
         effort=_effort(body, served.model),
     )
     heading = Heading(

@@ -16,7 +16,6 @@ from mtplx_server.protocols.fields import FieldTable, check_strict, each_once, e
 from mtplx_server.protocols.ollama.fields import OPTIONS
 from mtplx_server.protocols.ollama.thinking import Thinking
 
-_MAX_TOP_LOGPROBS = 20
 _LATEST = ":latest"  # Ollama's clients add it to names without a tag
 
 
@@ -71,7 +70,7 @@ def request(body: OllamaRequest, prompt: Prompt, served: Served) -> ChatRequest:
         options.depth(given, served.model),
         options.acceptance(given),
         given.copy_lane,
-        logprobs=_logprobs(body),
+        logprobs=options.scores(body.logprobs, body.top_logprobs),
         grammar=grammar(body.format),
     )
 
@@ -119,23 +118,3 @@ def grammar(form: str | dict[str, Any] | None) -> Grammar | None:
             raise bad_request(text, param="format")
         case schema:
             return JsonSchema(schema, "format")
-
-
-def kind(form: Grammar | None) -> str | None:
-    """The name of a form, for the report."""
-    if form is None:
-        return None
-    return "json_object" if isinstance(form, JsonObject) else "json_schema"
-
-
-def _logprobs(body: OllamaRequest) -> int | None:
-    top = body.top_logprobs
-    if not body.logprobs:
-        if top:
-            message = "top_logprobs needs logprobs to be true."
-            raise bad_request(message, param="top_logprobs")
-        return None
-    if not 0 <= (top or 0) <= _MAX_TOP_LOGPROBS:
-        message = f"top_logprobs must be in [0, {_MAX_TOP_LOGPROBS}]; got {top}."
-        raise bad_request(message, param="top_logprobs")
-    return top or 0

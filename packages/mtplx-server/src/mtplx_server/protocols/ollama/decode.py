@@ -17,7 +17,7 @@ from mtplx_server.protocols.ollama.encode import AnswerEncoder, Line, chat_line,
 from mtplx_server.protocols.ollama.fields import CHAT, GENERATE
 from mtplx_server.protocols.ollama.messages import ignored, messages, tools
 from mtplx_server.protocols.ollama.thinking import Thinking, thinking
-from mtplx_server.protocols.report import Asked
+from mtplx_server.protocols.report import Asked, form
 
 _NO_TIME = re.compile(r"[-+]?0+(\.0*)?([nuµm]?s|m|h)?")
 
@@ -82,7 +82,7 @@ def _asked(
         served.model.id,
         body.model,
         unused,
-        grammar=asking.kind(asking.grammar(body.format)),
+        grammar=form(asking.grammar(body.format)),
         effort=level,
     )
 

@@ -3,10 +3,10 @@
 from typing import Any
 
 from mtplx_client.wire.chat import ChatCompletionRequest, ChatTool
-from mtplx_engine.tools import Calling, CallMode, Tool
+from mtplx_engine.tools import Calling, Tool
 from mtplx_server.errors import bad_request
 from mtplx_server.protocols.fields import meaningful
-from mtplx_server.protocols.tools import check_name
+from mtplx_server.protocols.tools import allowed_mode, check_name
 
 _PARAM = "tool_choice"
 
@@ -61,22 +61,14 @@ def calling(body: ChatCompletionRequest) -> Calling:
             # One named function means one call of it.
             return Calling("required", (name,), parallel=False)
         case {"type": "allowed_tools", "allowed_tools": {"mode": mode, "tools": list(allowed)}}:
-            return Calling(_mode(mode), tuple(map(_named, allowed)), parallel=parallel)
+            which = allowed_mode(mode, f"{_PARAM}.allowed_tools.mode")
+            return Calling(which, tuple(map(_named, allowed)), parallel=parallel)
         case other:
             text = (
                 "tool_choice must be 'auto', 'none', 'required', a function or allowed_tools;"
                 f" got {str(other)[:200]}."
             )
             raise bad_request(text, param=_PARAM)
-
-
-def _mode(mode: Any) -> CallMode:
-    if mode == "auto":
-        return "auto"
-    if mode == "required":
-        return "required"
-    text = "tool_choice.allowed_tools.mode must be 'auto' or 'required'."
-    raise bad_request(text, param=f"{_PARAM}.allowed_tools.mode")
 
 
 def _named(tool: Any) -> str:

@@ -11,7 +11,6 @@ from mtplx_engine.conversation import Conversation
 from mtplx_engine.errors import InvalidRequest
 from mtplx_engine.info import ModelInfo
 from mtplx_engine.request import ChatRequest, Limits
-from mtplx_server.errors import bad_request
 from mtplx_server.protocols import openai_options, options
 from mtplx_server.protocols.base import Decoded, Served
 from mtplx_server.protocols.fields import check_strict, each_once, extra, meaningful
@@ -19,10 +18,8 @@ from mtplx_server.protocols.openai_chat import calling, messages, response_forma
 from mtplx_server.protocols.openai_chat.encode import ChatEncoder
 from mtplx_server.protocols.openai_chat.fields import TABLE
 from mtplx_server.protocols.openai_stream import Heading
-from mtplx_server.protocols.report import Asked
+from mtplx_server.protocols.report import Asked, form
 from mtplx_server.protocols.thinking import effort, unknown_variables
-
-_MAX_TOP_LOGPROBS = 20
 
 
 def decode(body: ChatCompletionRequest, served: Served, request_id: str) -> Decoded:
@@ -52,7 +49,7 @@ def decode(body: ChatCompletionRequest, served: Served, request_id: str) -> Deco
         options.depth(body, served.model),
         options.acceptance(body),
         body.copy_lane,
-        logprobs=_logprobs(body),
+        logprobs=options.scores(body.logprobs, body.top_logprobs),
         grammar=grammar,
         calling=calling.calling(body),
     )
@@ -63,7 +60,7 @@ def decode(body: ChatCompletionRequest, served: Served, request_id: str) -> Deco
         body.model,
         ignored,
         choices,
-        response_format.kind(grammar),
+        form(grammar),
         level,
     )
     heading = Heading(
@@ -97,16 +94,3 @@ def _limits(body: ChatCompletionRequest) -> Limits:
     if most is not None and most < 1:
         raise InvalidRequest(f"{name} must be 1 or more; got {most}.", name)
     return options.limits(body, most, openai_options.stop(body))
-
-
-def _logprobs(body: ChatCompletionRequest) -> int | None:
-    top = body.top_logprobs
-    if not body.logprobs:
-        if top:
-            message = "top_logprobs needs logprobs to be true."
-            raise bad_request(message, param="top_logprobs")
-        return None
-    if not 0 <= (top or 0) <= _MAX_TOP_LOGPROBS:
-        message = f"top_logprobs must be in [0, {_MAX_TOP_LOGPROBS}]; got {top}."
-        raise bad_request(message, param="top_logprobs")
-    return top or 0

@@ -55,18 +55,3 @@ def _grammar(given: ResponseFormat) -> Grammar:
         case other:
             text = f"response_format.syntax must be 'lark' or 'regex'; got {other!r}."
             raise bad_request(text, param="response_format.syntax", code="unsupported_value")
-
-
-def kind(grammar: Grammar | None) -> str | None:
-    """The name of a form, for the report."""
-    match grammar:
-        case JsonObject():
-            return "json_object"
-        case JsonSchema():
-            return "json_schema"
-        case Lark():
-            return "lark"
-        case Regex():
-            return "regex"
-        case _:
-            return None

@@ -2,9 +2,10 @@
 
 from typing import Any
 
-from mtplx_engine.tools import Calling, CallMode
+from mtplx_engine.tools import Calling
 from mtplx_server.errors import bad_request
 from mtplx_server.protocols.openai_responses.toolbox import Toolbox
+from mtplx_server.protocols.tools import allowed_mode
 
 _PARAM = "tool_choice"
 _KINDS = ("function", "custom")
@@ -33,7 +34,7 @@ def calling(choice: str | dict[str, Any] | None, parallel: bool | None, tools: T
             names = [
                 _named(each, f"{_PARAM}.tools[{at}]", tools) for at, each in enumerate(allowed)
             ]
-            return Calling(_mode(mode), tuple(names), parallel=several)
+            return Calling(allowed_mode(mode, f"{_PARAM}.mode"), tuple(names), parallel=several)
         case {"type": str(kind)} if kind != "allowed_tools":
             # One named tool means one call of it.
             return Calling("required", (_named(choice, _PARAM, tools),), parallel=False)
@@ -43,14 +44,6 @@ def calling(choice: str | dict[str, Any] | None, parallel: bool | None, tools: T
                 f" allowed_tools with mode and tools; got {str(other)[:200]}."
             )
             raise bad_request(text, param=_PARAM)
-
-
-def _mode(mode: Any) -> CallMode:
-    if mode == "auto":
-        return "auto"
-    if mode == "required":
-        return "required"
-    raise bad_request("tool_choice.mode must be 'auto' or 'required'.", param=f"{_PARAM}.mode")
 
 
 def _named(choice: Any, path: str, tools: Toolbox) -> str:

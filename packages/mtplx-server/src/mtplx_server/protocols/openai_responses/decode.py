@@ -17,7 +17,6 @@ from mtplx_server.errors import bad_request
 from mtplx_server.protocols import options
 from mtplx_server.protocols.base import Decoded, Served
 from mtplx_server.protocols.fields import FieldTable, check_strict, each_once, extra, meaningful
-from mtplx_server.protocols.openai_chat.response_format import kind
 from mtplx_server.protocols.openai_responses import items, text_format
 from mtplx_server.protocols.openai_responses.calling import calling
 from mtplx_server.protocols.openai_responses.encode import ResponsesEncoder
@@ -25,10 +24,9 @@ from mtplx_server.protocols.openai_responses.fields import COUNT_TABLE, TABLE
 from mtplx_server.protocols.openai_responses.heading import Heading
 from mtplx_server.protocols.openai_responses.settings import settings
 from mtplx_server.protocols.openai_responses.toolbox import Toolbox
-from mtplx_server.protocols.report import Asked
+from mtplx_server.protocols.report import Asked, form
 from mtplx_server.protocols.thinking import effort, unknown_variables
 
-_MAX_TOP_LOGPROBS = 20
 _SEALED = "reasoning.encrypted_content"
 _SCORED = "message.output_text.logprobs"
 _PLACE = re.compile(r"messages\[(\d+)\](?:\.(tool_call_id|tool_calls))?")
@@ -70,7 +68,7 @@ def decode(body: ResponsesRequest, served: Served, request_id: str) -> Decoded:
         served.model.id,
         body.model,
         ignored,
-        grammar=kind(request.grammar),
+        grammar=form(request.grammar),
         effort=read.conversation.effort,
     )
     heading = Heading(
@@ -174,8 +172,6 @@ def _limits(body: ResponsesRequest) -> Limits:
 
 
 def _logprobs(body: ResponsesRequest) -> int | None:
-    top = body.top_logprobs or 0
-    if not 0 <= top <= _MAX_TOP_LOGPROBS:
-        text = f"top_logprobs must be in [0, {_MAX_TOP_LOGPROBS}]; got {top}."
-        raise bad_request(text, param="top_logprobs")
+    # Without the word in `include`, `top_logprobs` is named as ignored, but must make sense.
+    top = options.scores(True, body.top_logprobs)
     return top if _SCORED in (body.include or ()) else None
