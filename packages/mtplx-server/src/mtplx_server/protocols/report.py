@@ -90,7 +90,7 @@ def report(finished: Sequence[Finished], asked: Asked) -> Report:
     decode = max(each.decode_s for each in times)
     calls = [each.calls for each in finished if each.calls is not None]
     # The first token of an answer comes with the prompt.
-    decoded = counts.completion - len(finished)
+    decoded = sum(max(each.usage.completion_tokens - 1, 0) for each in finished)
     return Report(
         request_id=asked.request_id,
         model=asked.model,
