@@ -65,6 +65,8 @@ def _blocks(happened: list[Any]) -> list[Any]:
                     assert blocks[-1]["input"] == {}
                     blocks[-1]["input"] = json.loads(arguments)
                 is_open = False
+            case {"type": "ping"}:
+                assert not is_open
             case other:
                 raise AssertionError(other)
     assert not is_open

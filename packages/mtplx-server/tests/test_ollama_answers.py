@@ -1,6 +1,7 @@
 """Ollama's replies, whole and in lines, and what clients ask before they use them."""
 
 import json
+import sys
 from dataclasses import replace
 from datetime import datetime
 from threading import Event
@@ -236,3 +237,39 @@ def test_what_codex_asks_before_it_begins(serve):
 )
 def test_numbers_of_parameters(number, text):
     assert _in_short(number) == text
+
+
+@pytest.mark.parametrize("stream", [False, True])
+@pytest.mark.parametrize(
+    ("written", "sent"),
+    [
+        (r'"a\ud800b"', "a�b"),
+        (r'"😀"', "\N{GRINNING FACE}"),
+        ("1e999", sys.float_info.max),
+        ("-1e999", -sys.float_info.max),
+    ],
+)
+def test_what_nobody_can_send_is_sent_as_what_comes_nearest(serve, stream, written, sent):
+    call = f'<tool_call>{{"name": "f", "arguments": {{"x": {written}}}}}</tool_call>'
+    tools = [{"type": "function", "function": {"name": "f"}}]
+    client = serve(ScriptedEngine(Script([call])))
+    reply = client.post("/api/chat", json=CHAT | {"tools": tools, "stream": stream})
+    replies = lines(reply) if stream else [reply.json()]
+    calls = [call for each in replies for call in each["message"].get("tool_calls", ())]
+    assert [call["function"]["arguments"] for call in calls] == [{"x": sent}]
+
+
+@pytest.mark.parametrize(
+    ("fields", "where"),
+    [
+        ({"options": {"temperature": -5}}, "options.temperature"),
+        ({"options": {"repeat_penalty": 0}}, "options.repeat_penalty"),
+        ({"format": "xml"}, "format"),
+        ({"top_logprobs": 3}, "top_logprobs"),
+    ],
+)
+@pytest.mark.parametrize("prompt", ["", "hi"])
+def test_a_wrong_value_is_named_as_it_was_sent(serve, fields, where, prompt):
+    reply = serve().post("/api/generate", json=GENERATE | {"prompt": prompt} | fields)
+    assert reply.status_code == 400
+    assert reply.json()["error"].startswith(where)

@@ -324,7 +324,7 @@ def test_tools():
         ({"tools": [{"type": "function"}]}, "tools[0].function"),
         ({"tools": [{"function": {"name": "a b"}}]}, "tools[0].function.name"),
         ({"options": {"repeat_last_n": -2}}, "options.repeat_last_n"),
-        ({"options": {"temperature": 3}}, "temperature"),
+        ({"options": {"temperature": 3}}, "options.temperature"),
     ],
 )
 def test_what_makes_no_sense_is_named(fields, param):

@@ -217,8 +217,15 @@ def test_wrong_items_are_refused_by_path(item, path):
 
 
 def test_calls_with_one_id_are_refused_by_path():
-    param, _ = problem(input=[{"role": "user", "content": "hi"}, CALL, CALL])
-    assert param == "input[1]"
+    for call_id in ("a", "messages[99]", "input[0]"):
+        call = CALL | {"call_id": call_id}
+        param, message = problem(input=[{"role": "user", "content": "hi"}, call, call])
+        assert param == "input[2].call_id"
+        assert message.startswith(f"input[2].call_id is {call_id!r}")
+
+
+def test_a_number_in_place_of_a_field_that_is_off_is_named():
+    assert "input[].weird" in ignored(input=[{"role": "user", "content": "a", "weird": 0}])
 
 
 def test_the_forms_of_an_answer():

@@ -165,7 +165,7 @@ WRONG_CHOICES: dict[str, tuple[Any, str]] = {
     "mode": ({"type": "allowed_tools", "mode": "x", "tools": []}, "tool_choice.mode"),
     "no list": ({"type": "allowed_tools", "mode": "auto"}, "tool_choice"),
     "allowed hosted": (
-        {"type": "allowed_tools", "mode": "auto", "tools": [SEARCH]},
+        {"type": "allowed_tools", "mode": "auto", "tools": [{"type": "file_search"}]},
         "tool_choice.tools[0]",
     ),
     "none allowed": ({"type": "allowed_tools", "mode": "required", "tools": []}, "tool_choice"),

@@ -106,7 +106,13 @@ def _indices(detail: ErrorDetails) -> list[int]:
 
 
 def _reason(detail: ErrorDetails) -> str:
-    return "this field is required" if detail["type"] == "missing" else detail["msg"].lower()
+    match detail["type"]:
+        case "missing":
+            return "this field is required"
+        case "model_type":
+            return "input should be an object"  # pydantic names a class of ours
+        case _:
+            return detail["msg"].lower()
 
 
 def _path(detail: ErrorDetails, values: Any) -> str:

@@ -58,7 +58,7 @@ def _problem(request: Request, exception: BaseException) -> Problem:
             return Problem(404, "invalid_request_error", message, "not_found")
         case MethodNotAllowed() if request.headers.getone("upgrade", "").lower() == "websocket":
             # Clients that get this status go on with HTTP at once; others cost them retries.
-            message = f"{request.path} is not served over WebSocket; send a POST."
+            message = f"{request.path} is not served over WebSocket, only over HTTP."
             return Problem(426, "invalid_request_error", message, "websocket_not_supported")
         case MethodNotAllowed():
             allow = tuple(sorted(exception.headers["Allow"].split(", ")))

@@ -100,7 +100,12 @@ def extra(model: WireRequest) -> dict[str, Any]:
 
 def meaningful(model: WireRequest) -> Iterable[str]:
     """Undeclared fields that say something; SDKs echo messages with empty ones."""
-    return (name for name, value in extra(model).items() if value not in (None, [], {}, False))
+    return (name for name, value in extra(model).items() if says_something(value))
+
+
+def says_something(value: Any) -> bool:
+    """Whether a value is more than a way to leave a field out. 0 is not False here."""
+    return not (value is None or value is False or value == [] or value == {})
 
 
 def each_once(names: Iterable[str]) -> list[str]:

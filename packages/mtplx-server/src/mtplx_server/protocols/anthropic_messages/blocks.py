@@ -1,13 +1,12 @@
 """The blocks of a whole answer."""
 
-import json
 from collections.abc import Iterable
 from itertools import groupby
-from typing import Any
 from uuid import uuid4
 
 from mtplx_client.wire.anthropic import ReplyBlock
 from mtplx_engine.events import Call, Part, ReasoningDelta
+from mtplx_server.protocols.arguments import values
 
 # Clients keep it and send it back; nobody checks it.
 SIGNATURE = "mtplx"
@@ -33,14 +32,8 @@ def blocks(parts: Iterable[Part]) -> list[ReplyBlock]:
 
 
 def _tool_use(call: Call) -> ReplyBlock:
-    given = _sound(json.loads(call.arguments))
+    given = values(call.arguments)
     return ReplyBlock(type="tool_use", id=call_id(), name=call.name, input=given)
-
-
-def _sound(value: Any) -> Any:
-    """JSON can name halves of characters, which cannot be sent: these become replacement signs."""
-    text = json.dumps(value, ensure_ascii=False)
-    return json.loads(text.encode("utf-16", "surrogatepass").decode("utf-16", "replace"))
 
 
 def call_id() -> str:

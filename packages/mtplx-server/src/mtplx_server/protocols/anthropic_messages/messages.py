@@ -9,7 +9,7 @@ from mtplx_engine.conversation import Message
 from mtplx_engine.tools import ToolCall
 from mtplx_server.errors import bad_request
 from mtplx_server.protocols.anthropic_messages.fields import without_effect
-from mtplx_server.protocols.anthropic_messages.history import Calls
+from mtplx_server.protocols.history import Calls
 from mtplx_server.protocols.tools import unsupported_part
 
 # Differs from one request to the next, so no prefix would ever be shared.

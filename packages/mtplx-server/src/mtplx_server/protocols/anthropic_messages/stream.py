@@ -1,5 +1,6 @@
 """A streamed answer: its head, block after block, its end."""
 
+import json
 from collections.abc import Sequence
 from typing import Literal, assert_never
 
@@ -34,6 +35,7 @@ from mtplx_server.errors import Problem
 from mtplx_server.protocols.anthropic_messages.blocks import SIGNATURE, call_id
 from mtplx_server.protocols.anthropic_messages.error import error_reply
 from mtplx_server.protocols.anthropic_messages.heading import Heading, usage
+from mtplx_server.protocols.arguments import values
 from mtplx_server.protocols.base import Frame
 from mtplx_server.protocols.report import Counts
 
@@ -83,7 +85,12 @@ class MessagesStream:
         return []
 
     def idle(self) -> list[Frame]:
-        """A change that changes nothing; there are clients that take no other sign of life."""
+        """A change that changes nothing; there are clients that take no other sign of life.
+
+        An empty block is begun only before all others: after them it would stay in the answer.
+        """
+        if self._open is None and self._index:
+            return [_frame(Ping(type="ping"))]
         kind = self._open or ("thinking" if self._heading.thinks else "text")
         return [*self._begin(kind), self._grow(kind, "")]
 
@@ -120,7 +127,8 @@ class MessagesStream:
     def _call(self) -> list[Frame]:
         ended = self._end()
         block = ReplyBlock(type="tool_use", id=call_id(), name=self._name, input={})
-        arguments = BlockDelta(type="input_json_delta", partial_json="".join(self._arguments))
+        given = json.dumps(values("".join(self._arguments)), ensure_ascii=False)
+        arguments = BlockDelta(type="input_json_delta", partial_json=given)
         return [*ended, self._start(block), self._change(arguments), self._stop()]
 
     def _start(self, block: ReplyBlock) -> Frame:

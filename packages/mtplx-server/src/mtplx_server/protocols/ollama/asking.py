@@ -16,6 +16,7 @@ from mtplx_server.protocols.fields import FieldTable, check_strict, each_once, e
 from mtplx_server.protocols.ollama.fields import OPTIONS
 from mtplx_server.protocols.ollama.thinking import Thinking
 
+_THEIR_NAMES = {"repetition_penalty": "repeat_penalty", "penalty_window": "repeat_last_n"}
 _LATEST = ":latest"  # Ollama's clients add it to names without a tag
 
 
@@ -30,7 +31,7 @@ def check_model(name: str | None, served: Served) -> None:
 
 def plain_name(name: str | None, model: ModelInfo) -> str | None:
     """A name without the tag that clients add; None where there is no name."""
-    return name if name == model.id else (name or "").removesuffix(_LATEST) or None
+    return name.removesuffix(_LATEST) if name and name != model.id else name or None
 
 
 def ignored_fields(
@@ -63,12 +64,18 @@ def request(body: OllamaRequest, prompt: Prompt, served: Served) -> ChatRequest:
     """
     given = _in_our_words(body.options or OllamaOptions())
     stop = (given.stop,) if isinstance(given.stop, str) else given.stop or ()
+    try:
+        sampling = options.sampling(given)
+        limits = options.limits(given, _max_tokens(given), [each for each in stop if each])
+        depth, acceptance = options.depth(given, served.model), options.acceptance(given)
+    except InvalidRequest as error:
+        raise _in_their_words(error) from None
     return ChatRequest(
         prompt,
-        options.sampling(given),
-        options.limits(given, _max_tokens(given), stop),
-        options.depth(given, served.model),
-        options.acceptance(given),
+        sampling,
+        limits,
+        depth,
+        acceptance,
         given.copy_lane,
         logprobs=options.scores(body.logprobs, body.top_logprobs),
         grammar=grammar(body.format),
@@ -80,6 +87,8 @@ def _in_our_words(given: OllamaOptions) -> OllamaOptions:
     ours: dict[str, Any] = {}
     if given.repeat_penalty is not None:
         ours["repetition_penalty"] = given.repeat_penalty
+    if (given.top_k or 0) < 0:
+        ours["top_k"] = 0
     if given.seed == -1:
         ours["seed"] = None
     match given.repeat_last_n:
@@ -95,6 +104,15 @@ def _in_our_words(given: OllamaOptions) -> OllamaOptions:
             text = f"options.repeat_last_n must be -1 or more; got {window}."
             raise InvalidRequest(text, "options.repeat_last_n")
     return given.model_copy(update=ours)
+
+
+def _in_their_words(error: InvalidRequest) -> InvalidRequest:
+    """The same error, of the option that the client sent."""
+    name = error.param or ""
+    theirs = f"options.{_THEIR_NAMES.get(name, name)}"
+    if not name or theirs in str(error):
+        return error
+    return InvalidRequest(str(error).replace(name, theirs, 1), theirs)
 
 
 def _max_tokens(given: OllamaOptions) -> int | None:

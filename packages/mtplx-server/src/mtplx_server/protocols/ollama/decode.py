@@ -34,6 +34,7 @@ def chat(body: OllamaChatRequest, served: Served, request_id: str) -> Decoded:
     said, offered = body.messages or [], body.tools or []
     unused = asking.ignored_fields(body, CHAT, ignored(said, offered), served, think)
     if not said:
+        asking.request(body, RawText(""), served)  # what is wrong with it is said here, too
         return _nothing_to_do(body, served, chat_line)
     prompt = Conversation(messages(said), think.variables, tools(offered), think.level)
     asked = _asked(body, served, request_id, unused, think.level)
@@ -52,6 +53,7 @@ def generate(body: OllamaGenerateRequest, served: Served, request_id: str) -> De
     think = _thinking(body, served)
     unused = asking.ignored_fields(body, GENERATE, (), served, think)
     if not body.prompt:
+        asking.request(body, RawText(""), served)
         return _nothing_to_do(body, served, generate_line)
     prompt: RawText | Conversation = RawText(body.prompt)
     if not body.raw:

@@ -1,6 +1,5 @@
 """From the engine's events to Ollama's replies, in one piece or as a stream of lines."""
 
-import json
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -32,6 +31,7 @@ from mtplx_engine.events import (
     TokensScored,
 )
 from mtplx_server.errors import Problem
+from mtplx_server.protocols.arguments import values
 from mtplx_server.protocols.base import Frame
 from mtplx_server.protocols.ollama.failing import error_reply
 from mtplx_server.protocols.openai_logprobs import chat_logprob
@@ -212,7 +212,7 @@ def end(finished: Finished, asked: Asked) -> dict[str, Any]:
 
 
 def _call(at: int, name: str, arguments: str) -> OllamaCall:
-    called = OllamaCalled(index=at, name=name, arguments=json.loads(arguments))
+    called = OllamaCalled(index=at, name=name, arguments=values(arguments))
     return OllamaCall(id=f"call_{uuid4().hex[:24]}", function=called)
 
 

@@ -32,7 +32,9 @@ def calling(choice: str | dict[str, Any] | None, parallel: bool | None, tools: T
             return Calling("required", parallel=several)
         case {"type": "allowed_tools", "mode": mode, "tools": list(allowed)}:
             names = [
-                _named(each, f"{_PARAM}.tools[{at}]", tools) for at, each in enumerate(allowed)
+                _named(each, f"{_PARAM}.tools[{at}]", tools)
+                for at, each in enumerate(allowed)
+                if not _was_dropped(each, tools)
             ]
             return Calling(allowed_mode(mode, f"{_PARAM}.mode"), tuple(names), parallel=several)
         case {"type": str(kind)} if kind != "allowed_tools":
@@ -44,6 +46,11 @@ def calling(choice: str | dict[str, Any] | None, parallel: bool | None, tools: T
                 f" allowed_tools with mode and tools; got {str(other)[:200]}."
             )
             raise bad_request(text, param=_PARAM)
+
+
+def _was_dropped(choice: Any, tools: Toolbox) -> bool:
+    """Whether a tool is meant that was left out, and named as such."""
+    return isinstance(choice, dict) and choice.get("type") in tools.dropped
 
 
 def _named(choice: Any, path: str, tools: Toolbox) -> str:
@@ -59,8 +66,8 @@ def _named(choice: Any, path: str, tools: Toolbox) -> str:
     namespace = choice.get("namespace")
     meant = [
         engine_name
-        for engine_name, known in tools.known.items()
-        if (known.kind, known.name) == (kind, name) and namespace in (None, known.namespace)
+        for engine_name in tools.named.get((kind, name), ())
+        if namespace in (None, tools.known[engine_name].namespace)
     ]
     if len(meant) > 1:
         text = f"{path}: there is more than one tool {name[:200]!r}; name its namespace, too."

@@ -3,7 +3,6 @@
 Types were checked by the wire model, ranges are checked by the engine's request.
 """
 
-import re
 import time
 from dataclasses import dataclass
 from uuid import uuid4
@@ -13,7 +12,6 @@ from mtplx_engine.conversation import Conversation
 from mtplx_engine.errors import InvalidRequest
 from mtplx_engine.info import ModelInfo
 from mtplx_engine.request import ChatRequest, Limits
-from mtplx_server.errors import bad_request
 from mtplx_server.protocols import options
 from mtplx_server.protocols.base import Decoded, Served
 from mtplx_server.protocols.fields import FieldTable, check_strict, each_once, extra, meaningful
@@ -29,7 +27,6 @@ from mtplx_server.protocols.thinking import effort, unknown_variables
 
 _SEALED = "reasoning.encrypted_content"
 _SCORED = "message.output_text.logprobs"
-_PLACE = re.compile(r"messages\[(\d+)\](?:\.(tool_call_id|tool_calls))?")
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,12 +105,9 @@ def _read(body: PromptOptions, served: Served, table: FieldTable) -> _Read:
     ignored += [*transcript.ignored, *tools.ignored, *_ignored(body, served.model)]
     asked = body.reasoning.effort if body.reasoning else None
     level = effort(asked, served.model, "reasoning.effort")
-    try:
-        conversation = Conversation(
-            tuple(transcript.messages), body.chat_template_kwargs or {}, tuple(tools.tools), level
-        )
-    except InvalidRequest as error:
-        raise _placed(error, transcript.paths) from None
+    conversation = Conversation(
+        tuple(transcript.messages), body.chat_template_kwargs or {}, tuple(tools.tools), level
+    )
     return _Read(conversation, tools, ignored)
 
 
@@ -125,17 +119,6 @@ def _tools(body: PromptOptions, served: Served) -> Toolbox:
             if item.type == "additional_tools":
                 tools.add(item.tools or (), f"input[{at}].tools")
     return tools
-
-
-def _placed(error: InvalidRequest, paths: list[str]) -> Exception:
-    """The same, in terms of items instead of messages."""
-
-    def place(found: re.Match[str]) -> str:
-        path = paths[int(found[1])]
-        return f"{path}.call_id" if found[2] == "tool_call_id" else path
-
-    param = None if error.param is None else _PLACE.sub(place, error.param)
-    return bad_request(_PLACE.sub(place, str(error), count=1), param=param)
 
 
 def _ignored(body: PromptOptions, model: ModelInfo) -> list[str]:

@@ -13,6 +13,7 @@ from mtplx_client.wire.responses import InputItem, InputParts
 from mtplx_engine.conversation import Message, Role
 from mtplx_engine.tools import ToolCall
 from mtplx_server.errors import bad_request
+from mtplx_server.protocols.history import Calls
 from mtplx_server.protocols.openai_responses import sealed
 from mtplx_server.protocols.openai_responses.toolbox import INPUT, joined
 from mtplx_server.protocols.openai_responses.unread import unread
@@ -41,41 +42,53 @@ _TEXTS = ("input_text", "output_text", "text", "summary_text", "reasoning_text")
 
 
 @dataclass(slots=True)
+class _Turn:
+    """What an assistant did until somebody else spoke."""
+
+    texts: list[str] = field(default_factory=list)
+    thoughts: list[str] = field(default_factory=list)
+    calls: list[ToolCall] = field(default_factory=list)
+
+    def message(self) -> Message:
+        """All of it."""
+        thoughts = "\n".join(filter(None, self.thoughts)) or None
+        return Message(
+            "assistant", "\n".join(filter(None, self.texts)), thoughts, tuple(self.calls)
+        )
+
+
+@dataclass(slots=True)
 class Transcript:
     """A conversation, as far as it has been read.
 
     Attributes:
-        messages: Its messages.
-        paths: Where each of them comes from.
+        messages: Its messages; the assistant's open turn is not yet among them.
         ignored: Paths of what has no effect.
+        ids: Those of calls.
     """
 
     messages: list[Message] = field(default_factory=list)
-    paths: list[str] = field(default_factory=list)
     ignored: list[str] = field(default_factory=list)
+    ids: Calls = field(default_factory=Calls)
+    _turn: _Turn | None = None
 
-    def say(self, role: Role, text: str, path: str, call_id: str | None = None) -> None:
+    def say(self, role: Role, text: str, call_id: str | None = None) -> None:
         """Add a message of anybody but an assistant."""
+        self.end_turn()
         self.messages.append(Message(role, text, call_id=call_id))
-        self.paths.append(path)
 
-    def assist(
-        self, path: str, *, text: str = "", reasoning: str = "", calls: tuple[ToolCall, ...] = ()
-    ) -> None:
-        """Add to the assistant's turn; begin one if it is not its turn."""
-        if self.messages and self.messages[-1].role == "assistant":
-            turn = self.messages.pop()
-        else:
-            turn = Message("assistant", "")
-            self.paths.append(path)
-        self.messages.append(
-            Message(
-                "assistant",
-                _lines(turn.text, text),
-                _lines(turn.reasoning or "", reasoning) or None,
-                turn.calls + calls,
-            )
-        )
+    def turn(self) -> _Turn:
+        """The assistant's open turn, to add to; it begins if there is none."""
+        if self._turn is None:
+            self._turn = _Turn()
+            self.ids.begin()
+        return self._turn
+
+    def end_turn(self) -> None:
+        """Nothing more comes from the assistant for now."""
+        if self._turn is not None:
+            self.messages.append(self._turn.message())
+            self._turn = None
 
 
 def transcript(instructions: str | None, given: str | Iterable[InputItem] | None) -> Transcript:
@@ -86,15 +99,16 @@ def transcript(instructions: str | None, given: str | Iterable[InputItem] | None
     """
     read = Transcript()
     if instructions:
-        read.say("system", instructions, "instructions")
+        read.say("system", instructions)
     before = len(read.messages)
     if isinstance(given, str):
-        read.say("user", given, "input")
+        read.say("user", given)
     else:
         for at, item in enumerate(given or ()):
             _add(read, item, f"input[{at}]")
+        read.end_turn()
     if len(read.messages) == before:
-        read.say("user", "", "input")  # clients warm up so
+        read.say("user", "")  # clients warm up so
     return read
 
 
@@ -109,14 +123,18 @@ def _add(read: Transcript, item: InputItem, path: str) -> None:
         case "message":
             _message(read, item, path)
         case "function_call" | "custom_tool_call":
-            read.assist(path, calls=(_call(item, path),))
+            call = _call(item, path)
+            turn = read.turn()
+            read.ids.made(str(call.id), f"{path}.call_id")
+            turn.calls.append(call)
         case "function_call_output" | "custom_tool_call_output":
             call_id = _needed(item.call_id, f"{path}.call_id")
             text = _text(read, item.output, f"{path}.output")
-            read.say("tool", text, path, call_id)
+            read.ids.answered(call_id, f"{path}.call_id")
+            read.say("tool", text, call_id)
         case "reasoning":
             if thought := _thought(read, item, path):
-                read.assist(path, reasoning=thought)
+                read.turn().thoughts.append(thought)
         case "additional_tools":
             pass  # the toolbox has them
         case "item_reference":
@@ -135,9 +153,9 @@ def _message(read: Transcript, item: InputItem, path: str) -> None:
         raise bad_request(text, param=f"{path}.role")
     text = _text(read, item.content, f"{path}.content")
     if role == "assistant":
-        read.assist(path, text=text)
+        read.turn().texts.append(text)
     else:
-        read.say(role, text, path)
+        read.say(role, text)
 
 
 def _call(item: InputItem, path: str) -> ToolCall:
@@ -180,7 +198,3 @@ def _needed(value: _Value | None, path: str) -> _Value:
     if value is None:
         raise bad_request(f"{path} is missing.", param=path)
     return value
-
-
-def _lines(first: str, second: str) -> str:
-    return "\n".join(filter(None, (first, second)))

@@ -1,6 +1,5 @@
 """The items of a response."""
 
-import json
 from collections.abc import Sequence
 
 from mtplx_client.wire.chat import TokenLogprob
@@ -11,6 +10,7 @@ from mtplx_client.wire.responses_output import (
     OutputPart,
     ReasoningItem,
 )
+from mtplx_server.protocols.arguments import values
 from mtplx_server.protocols.openai_responses.sealed import sealed
 from mtplx_server.protocols.openai_responses.toolbox import INPUT, Known
 
@@ -76,7 +76,7 @@ def call_item(
 def input_of(arguments: str) -> str:
     """The text that a custom tool is called with; what the model wrote, where there is none."""
     try:
-        found = json.loads(arguments)[INPUT]
+        found = values(arguments)[INPUT]
     except (ValueError, TypeError, KeyError):
         return arguments
     return found if isinstance(found, str) else arguments

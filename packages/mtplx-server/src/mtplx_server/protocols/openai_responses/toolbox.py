@@ -40,6 +40,7 @@ class Toolbox:
         skip_hosted: Whether tools are left out that only a vendor's servers can run.
         tools: What the model is told of.
         known: What the client calls these, by the engine's names.
+        named: The engine's names of those that have a kind and a name in common.
         dropped: Types and names of tools that were left out.
         ignored: Paths of what has no effect.
     """
@@ -47,6 +48,7 @@ class Toolbox:
     skip_hosted: bool
     tools: list[Tool] = field(default_factory=list)
     known: dict[str, Known] = field(default_factory=dict)
+    named: dict[tuple[str, str], list[str]] = field(default_factory=dict)
     dropped: set[str] = field(default_factory=set)
     ignored: list[str] = field(default_factory=list)
 
@@ -60,7 +62,10 @@ class Toolbox:
             here = f"{path}[{at}]"
             if tool.type in ("function", "custom"):
                 self._add(tool, here, namespace)
-            elif tool.type == "namespace" and namespace is None:
+            elif tool.type == "namespace":
+                if namespace is not None:
+                    text = f"{here}.type: a namespace cannot stand in another."
+                    raise bad_request(text, param=f"{here}.type", code="unsupported_value")
                 self._without_effect(tool)
                 self.add(tool.tools or (), f"{here}.tools", _named(tool, here))
             else:
@@ -74,6 +79,7 @@ class Toolbox:
             text = f"{path}.name: there is another tool {name!r}."
             raise bad_request(text, param=f"{path}.name")
         self.known[name] = origin
+        self.named.setdefault((origin.kind, origin.name), []).append(name)
         self._without_effect(given)
         if given.type == "function":
             strict = bool(given.strict)

@@ -22,7 +22,7 @@ class Calls:
             RequestRefused: Another of the same turn has that id.
         """
         if call_id in self._latest:
-            text = f"{path} is {call_id[:200]!r}, as of another call in the same message."
+            text = f"{path} is {call_id[:200]!r}, as of another call in the same turn."
             raise bad_request(text, param=path)
         self._latest.add(call_id)
         self._made.add(call_id)
@@ -35,7 +35,7 @@ class Calls:
             RequestRefused: No such call was made, or it has its result already.
         """
         if call_id not in self._made:
-            text = f"{path} is {call_id[:200]!r}, but no tool_use before it has that id."
+            text = f"{path} is {call_id[:200]!r}, but no call before it has that id."
             raise bad_request(text, param=path)
         if call_id in self._answered:
             text = f"{path} is {call_id[:200]!r}, a call that has its result already."
