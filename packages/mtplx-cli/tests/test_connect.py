@@ -4,6 +4,7 @@ import json
 import os
 import re
 import shlex
+import socket
 import tomllib
 from contextlib import ExitStack
 from dataclasses import replace
@@ -183,6 +184,17 @@ def test_each_change_leaves_a_backup_of_its_own(mtplx, file_of):
         ("codex", b"a = 1\nmodel = \n", "line 2"),
         ("codex", b'model_providers = "none"', "model_providers is not an object"),
         ("continue", b"models: []\n", "a YAML file that exists"),
+        ("pi", b'{"a": ' + b"[" * 3000 + b"]" * 3000 + b"}", "is left as it is"),
+        ("pi", b'{"a": ' + b"[" * 200_000, "nested too deeply"),
+        ("pi", b'{"a": ' + b"9" * 5000 + b"}", "its number 999"),
+        ("pi", b'{"a": 1e400}', "its number 1e400"),
+        ("pi", b'{"a": 1e-99999999999999999999}', "its number 1e-999"),
+        ("pi", b'{"a": 0.1000000000000000055511151231257827}', "its number 0.1000"),
+        ("pi", b'{"a": NaN}', "NaN is no number"),
+        ("codex", b"a = {b = 1,\n}\n", "it is not valid TOML 1.0"),
+        ("codex", b'a = "\\e"\n', "it is not valid TOML 1.0"),
+        ("codex", b"a = " + b"[" * 3000 + b"]" * 3000, "is left as it is"),
+        ("codex", b"a = " + b"9" * 5000, "it is not valid TOML 1.0"),
     ],
 )
 def test_a_file_that_cannot_be_kept_is_not_touched(mtplx, file_of, name, broken, where, tmp_path):
@@ -223,6 +235,87 @@ def test_a_client_that_was_moved_is_followed(mtplx, environment, tmp_path):
         environment[place.variable] = str(tmp_path / "moved" / name)
         assert mtplx("connect", name, "--model", "m", "--write").returncode == 0
         assert (tmp_path / "moved" / name / place.name).is_file()
+
+
+@pytest.mark.parametrize("kind", ["pipe", "socket", "device", "folder"])
+@pytest.mark.parametrize("linked", [False, True])
+def test_what_is_no_regular_file_is_not_opened(mtplx, file_of, kind, linked, tmp_path, monkeypatch):
+    file = file_of("pi")
+    file.parent.mkdir(parents=True)
+    monkeypatch.chdir(tmp_path)
+    place = tmp_path / "s" if linked else file
+    if kind == "pipe":
+        os.mkfifo(place)
+    elif kind == "socket":
+        with socket.socket(socket.AF_UNIX) as held:
+            held.bind(os.path.relpath(place))
+    elif kind == "folder":
+        place.mkdir()
+    elif linked:
+        place = Path(os.devnull)
+    else:
+        pytest.skip("a device cannot be made here")
+    if linked:
+        file.symlink_to(place)
+    before = sorted(tmp_path.rglob("*"))
+    shown = mtplx("connect", "pi", "--model", "m", "--write")
+    assert shown.returncode == 1
+    assert "is not a regular file" in shown.stderr
+    assert sorted(tmp_path.rglob("*")) == before
+
+
+def test_a_read_only_file_stays(mtplx, file_of, tmp_path):
+    file = file_of("pi")
+    file.parent.mkdir(parents=True)
+    file.write_text("{}")
+    file.chmod(0o444)
+    shown = mtplx("connect", "pi", "--model", "m", "--write")
+    assert shown.returncode == 1
+    assert f"{file} is left as it is: it is read-only" in shown.stderr
+    assert files_under(tmp_path) == {file: b"{}"}
+
+
+@pytest.mark.parametrize("name", ["opencode", "codex"])
+@pytest.mark.parametrize("mark", [b"", b"\xef\xbb\xbf"])
+@pytest.mark.parametrize("end", [b"\n", b"\r\n"])
+def test_line_ends_and_the_mark_of_utf_8_stay(name, mark, end, tmp_path):
+    file, asked = tmp_path / "file", FILES[name]
+    text = b'{\n  "mine": 1\n}\n' if name == "opencode" else b"mine = 1 # why\n"
+    file.write_bytes(mark + text.replace(b"\n", end))
+    assert write_settings(file, asked.format, asked.settings).changed
+    once = file.read_bytes()
+    assert once.startswith(mark + text[:1])
+    assert once.count(b"\n") == once.count(end) > 3
+    assert b"\r" in once or end == b"\n"
+    assert not write_settings(file, asked.format, asked.settings).changed
+
+
+@pytest.mark.parametrize("name", [name for name in FILES if name != "continue"])
+def test_a_length_that_is_not_known_replaces_one_that_was(name):
+    known, other = FILES[name], AGENTS[name].configure(Served(SERVED.url, SERVED.model)).file
+    before = known.format.merge("", known.settings)
+    assert "65536" in before
+    after = known.format.merge(before, other.settings)
+    assert not any(number in after for number in ("65536", "16384"))
+    assert known.format.merge(after, other.settings) == after
+    assert "null" not in other.format.show(other.settings)
+
+
+@pytest.mark.parametrize(
+    "entry", [{}, {"envKey": "OTHER"}, {"baseUrl": "http://else/v1", "envKey": "OTHER"}]
+)
+def test_the_entry_of_another_server_is_not_touched(entry):
+    held = {"modelProviders": {"openai": [{"id": SERVED.model} | entry]}}
+    with pytest.raises(CannotMerge, match=r"modelProviders\.openai\[0\] .*'org/scripted'"):
+        JsonFormat().merge(json.dumps(held), FILES["qwen-code"].settings)
+
+
+@pytest.mark.parametrize("entry", [{"envKey": "MTPLX_API_KEY"}, {"baseUrl": SERVED.openai_url}])
+def test_our_own_entry_is_updated(entry):
+    held = {"modelProviders": {"openai": [{"id": SERVED.model, "mine": 1} | entry]}}
+    new = json.loads(JsonFormat().merge(json.dumps(held), FILES["qwen-code"].settings))
+    (model,) = new["modelProviders"]["openai"]
+    assert (model["mine"], model["envKey"]) == (1, "MTPLX_API_KEY")
 
 
 @not_root
@@ -424,7 +517,13 @@ def test_json_keeps_characters(text):
 def test_json_keeps_what_is_beside_ours():
     held = {
         "env": {"MINE": "1"},
-        "modelProviders": {"openai": [{"id": "other"}, 5, {"id": "org/scripted", "mine": 1}]},
+        "modelProviders": {
+            "openai": [
+                {"id": "other"},
+                5,
+                {"id": "org/scripted", "envKey": "MTPLX_API_KEY", "mine": 1},
+            ]
+        },
     }
     new = json.loads(JsonFormat().merge(json.dumps(held), FILES["qwen-code"].settings))
     assert new["env"] == {"MINE": "1", "MTPLX_API_KEY": "mtplx"}
@@ -445,6 +544,7 @@ def test_json_keeps_what_is_beside_ours():
         '[model_providers]\n# mine\n[model_providers.mtplx]\nbase_url = "old"\nextra = {a = 1}\n',
         'model_providers.mtplx.name = "n"\nmodel_providers.other.name = "o" # mine\n',
         "[[hooks]]\na = 1\n[[hooks]]\na = 2\n",
+        'model_context_window = 1\nmodel = "m" # mine\n',
     ],
 )
 def test_toml_keeps_everything_else_and_its_comments(text):
@@ -464,6 +564,11 @@ def test_toml_keeps_everything_else_and_its_comments(text):
     }
     assert once.count("# mine") == text.count("# mine")
     assert once.count("# why") == text.count("# why")
+
+
+def test_toml_keeps_what_is_not_a_number():
+    text = "a = nan # mine\nb = [nan, {c = -nan}]\n"
+    assert TomlFormat().merge(text, FILES["codex"].settings).startswith(text)
 
 
 @pytest.mark.parametrize("name", FILES)
