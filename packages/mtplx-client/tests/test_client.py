@@ -216,3 +216,26 @@ def test_every_public_name_is_there():
     assert all(hasattr(mtplx_client, name) for name in mtplx_client.__all__)
     with pytest.raises(AttributeError):
         _ = mtplx_client.nothing
+
+
+@pytest.mark.parametrize("host", ["localhost", "127.0.0.1", "127.8.9.1", "[::1]", "example.org"])
+@pytest.mark.parametrize("kind", [Client, AsyncClient])
+def test_proxies_of_the_environment_are_for_other_machines(kind, host, monkeypatch):
+    for name in ("HTTP_PROXY", "http_proxy"):
+        monkeypatch.setenv(name, "nonsense://proxy")
+    for name in ("NO_PROXY", "no_proxy"):
+        monkeypatch.delenv(name, raising=False)
+    if host == "example.org":
+        with pytest.raises(ConnectionFailed, match="cannot be connected to"):
+            kind(f"http://{host}:1")
+    else:
+        kind(f"http://{host}:1")
+
+
+@pytest.mark.parametrize(
+    "url", ["http://a:b", "http://a\tb", f"http://{'a' * 64}.b", "http://a..b"]
+)
+@pytest.mark.parametrize("kind", [Client, AsyncClient])
+def test_a_url_that_is_none_is_said_at_once(kind, url):
+    with pytest.raises(ConnectionFailed, match="cannot be connected to"):
+        kind(url)

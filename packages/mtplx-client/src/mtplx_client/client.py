@@ -8,6 +8,7 @@ from typing import Self
 import httpx
 
 from mtplx_client import calls
+from mtplx_client._opening import opening
 from mtplx_client._sse import EventDecoder
 from mtplx_client.calls import Call, Reply
 from mtplx_client.errors import ConnectionFailed, StreamInterrupted
@@ -27,7 +28,8 @@ class Client:
     def __init__(
         self, base_url: str = DEFAULT_URL, *, timeout: httpx.Timeout | float = DEFAULT_TIMEOUT
     ) -> None:
-        self._http = httpx.Client(base_url=base_url, timeout=timeout)
+        with opening(base_url) as trusting:
+            self._http = httpx.Client(base_url=base_url, timeout=timeout, trust_env=trusting)
 
     def __enter__(self) -> Self:
         return self

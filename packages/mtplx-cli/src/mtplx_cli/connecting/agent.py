@@ -5,10 +5,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
 
+from mtplx_cli.connecting.checking import Unusable, checked_text
+
 # Clients insist on a key; the server wants none.
 API_KEY = "mtplx"
 
-Value = str | int | bool | Sequence["Value"] | Mapping[str, "Value"]
+# None: such a key must not be there.
+Value = str | int | bool | None | Sequence["Value"] | Mapping[str, "Value"]
 Settings = Mapping[str, Value]
 
 
@@ -65,10 +68,26 @@ class Place:
     variable: str | None = None
 
     def path(self, environment: Mapping[str, str]) -> Path:
-        """The file for a user with this environment."""
+        """The file for a user with this environment.
+
+        Raises:
+            Unusable: The folder is not known, or its name is none that can be shown or kept.
+        """
         moved = environment.get(self.variable, "") if self.variable else ""
-        folder = Path(moved) if moved else Path.home() / self.folder
-        return folder / self.name
+        if moved:
+            return _checked_folder(moved, self.variable or "") / self.name
+        try:
+            home = str(Path.home())
+        except RuntimeError:
+            raise Unusable("the home folder is not known; set HOME") from None
+        return _checked_folder(home, "HOME") / self.folder / self.name
+
+
+def _checked_folder(folder: str, variable: str) -> Path:
+    checked_text(folder, f"the folder in {variable}")
+    if not Path(folder).is_absolute():
+        raise Unusable(f"the folder in {variable} is {folder!r}, which does not begin with /")
+    return Path(folder)
 
 
 @dataclass(frozen=True, slots=True)

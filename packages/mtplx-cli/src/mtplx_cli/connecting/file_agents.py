@@ -41,19 +41,20 @@ def _claude_code(served: Served) -> Configuration:
         file=File(
             Place(".claude", "settings.json", "CLAUDE_CONFIG_DIR"),
             JsonFormat(),
-            {"env": variables},
+            {"env": {"CLAUDE_CODE_MAX_CONTEXT_TOKENS": None, **variables}},
         ),
         notes=("Set in the file, they hold for every session of Claude Code.",),
     )
 
 
 def _codex(served: Served) -> Configuration:
-    settings: dict[str, Value] = {"model": served.model, "model_provider": "mtplx"}
-    if served.context_length:
-        settings["model_context_window"] = served.context_length
-    settings["web_search"] = "disabled"
-    settings["model_providers"] = {
-        "mtplx": {"name": "mtplx", "base_url": served.openai_url, "wire_api": "responses"}
+    provider = {"name": "mtplx", "base_url": served.openai_url, "wire_api": "responses"}
+    settings: Settings = {
+        "model": served.model,
+        "model_provider": "mtplx",
+        "model_context_window": served.context_length,
+        "web_search": "disabled",
+        "model_providers": {"mtplx": provider},
     }
     return Configuration(
         command="codex --profile mtplx",
@@ -63,7 +64,7 @@ def _codex(served: Served) -> Configuration:
 
 
 def _opencode(served: Served) -> Configuration:
-    model: dict[str, Value] = {"name": served.model}
+    model: dict[str, Value] = {"name": served.model, "limit": None}
     if served.context_length:
         answer = _answer_length(served.context_length)
         model["limit"] = {"context": served.context_length, "output": answer}
@@ -85,7 +86,7 @@ def _opencode(served: Served) -> Configuration:
 
 
 def _pi(served: Served) -> Configuration:
-    model: dict[str, Value] = {"id": served.model}
+    model: dict[str, Value] = {"id": served.model, "contextWindow": None, "maxTokens": None}
     if served.context_length:
         model["contextWindow"] = served.context_length
         model["maxTokens"] = _answer_length(served.context_length)
@@ -111,9 +112,8 @@ def _qwen_code(served: Served) -> Configuration:
         "name": f"{served.model} (mtplx)",
         "baseUrl": served.openai_url,
         "envKey": "MTPLX_API_KEY",
+        "generationConfig": {"contextWindowSize": served.context_length},
     }
-    if served.context_length:
-        model["generationConfig"] = {"contextWindowSize": served.context_length}
     return Configuration(
         command=shlex.join(("qwen", "--auth-type", "openai", "--model", served.model)),
         file=File(

@@ -17,14 +17,18 @@ def show(
         yield f"export {name}={shlex.quote(value)}"
     if file and path and not configuration.variables:
         yield from show_file(path, file)
-    yield f"# Then run: {configuration.command}"
+    yield _comment(f"Then run: {configuration.command}")
     for note in configuration.notes:
-        yield f"# {note}"
+        yield _comment(note)
     if path:
-        yield f"# With --write, the settings of {agent.title} go into {path}."
+        yield _comment(f"With --write, the settings of {agent.title} go into {path}.")
 
 
 def show_file(path: Path, file: File) -> Iterator[str]:
     """Lines that say what a file must hold."""
-    yield f"# Into {path}:"
+    yield _comment(f"Into {path}:")
     yield file.format.show(file.settings).rstrip("\n")
+
+
+def _comment(text: str) -> str:
+    return "\n".join(f"# {line}" for line in text.splitlines())

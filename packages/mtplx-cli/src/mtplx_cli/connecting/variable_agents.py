@@ -24,15 +24,19 @@ def _docker_notes(served: Served) -> tuple[str, ...]:
     parts = urlsplit(served.url)
     if parts.hostname not in _LOOPBACK:
         return ()
-    inside = f"http://host.docker.internal:{parts.port or 80}/v1"
+    inside = _base_option(f"http://host.docker.internal:{parts.port or 80}/v1")
+    outside = _base_option(served.openai_url)
     key = f"-e OPENAI_API_KEY={API_KEY}"
     image = "ghcr.io/open-webui/open-webui:main"
     return (
-        f"In Docker Desktop: docker run -p 3000:8080 -e OPENAI_API_BASE_URL={inside} {key} {image}",
+        f"In Docker Desktop: docker run -p 3000:8080 {inside} {key} {image}",
         "In Docker on Linux the server, which listens on loopback only, is reached by the host's"
-        f" network alone: docker run --network host -e OPENAI_API_BASE_URL={served.openai_url}"
-        f" {key} {image}",
+        f" network alone: docker run --network host {outside} {key} {image}",
     )
+
+
+def _base_option(url: str) -> str:
+    return f"-e {shlex.quote(f'OPENAI_API_BASE_URL={url}')}"
 
 
 def _aider(served: Served) -> Configuration:

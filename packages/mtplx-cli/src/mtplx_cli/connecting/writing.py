@@ -2,13 +2,19 @@
 
 import contextlib
 import os
+import re
 import shutil
+import stat
 import tempfile
 from dataclasses import dataclass
 from itertools import count
 from pathlib import Path
 
 from mtplx_cli.connecting.agent import CannotMerge, Format, Settings
+
+_BOM = "\ufeff"
+_BARE_LINE_FEED = re.compile(r"(?<!\r)\n")
+_WRITABLE = stat.S_IWUSR | stat.S_IWGRP | stat.S_IWOTH
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,8 +39,8 @@ def write_settings(path: Path, form: Format, settings: Settings) -> Written:
     """
     # A link stays a link; what it leads to is replaced.
     target = Path(os.path.realpath(path))
-    old = _read(target)
-    new = form.merge(old or "", settings)
+    old = _read(path)
+    new = _merged_like(old or "", form, settings)
     if new == old:
         return Written(changed=False)
     target.parent.mkdir(parents=True, exist_ok=True)
@@ -47,13 +53,29 @@ def write_settings(path: Path, form: Format, settings: Settings) -> Written:
     return Written(changed=True, backup=backup)
 
 
-def _read(target: Path) -> str | None:
+def _read(path: Path) -> str | None:
     try:
-        return target.read_bytes().decode()
+        status = path.stat()
     except FileNotFoundError:
         return None
+    # To open a device or a pipe may wait for ever, or do something.
+    if not stat.S_ISREG(status.st_mode):
+        raise CannotMerge("it is not a regular file")
+    if not status.st_mode & _WRITABLE or not os.access(path, os.W_OK):
+        raise CannotMerge("it is read-only")
+    try:
+        return path.read_bytes().decode()
     except UnicodeDecodeError as error:
         raise CannotMerge(f"it is not UTF-8: byte {error.start} is wrong") from None
+
+
+def _merged_like(old: str, form: Format, settings: Settings) -> str:
+    """Merge, and keep the mark at the beginning and the line ends of the file."""
+    body = old.removeprefix(_BOM)
+    new = form.merge(body, settings)
+    if "\n" in body and not _BARE_LINE_FEED.search(body):
+        new = _BARE_LINE_FEED.sub("\r\n", new)
+    return old[: len(old) - len(body)] + new
 
 
 def _draft(target: Path, text: str) -> Path:
