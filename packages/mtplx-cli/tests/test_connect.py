@@ -6,25 +6,16 @@ import re
 import shlex
 import socket
 import tomllib
-from contextlib import ExitStack
 from dataclasses import replace
-from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
-from threading import Thread
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
-from typer.testing import CliRunner
 
-from mtplx_cli.connecting.agent import CannotMerge, Served
+from mtplx_cli.connecting.agent import Served
 from mtplx_cli.connecting.agents import AGENTS
-from mtplx_cli.connecting.checking import Unusable, checked_url
 from mtplx_cli.connecting.json_format import JsonFormat
 from mtplx_cli.connecting.showing import show
-from mtplx_cli.connecting.toml_format import TomlFormat
 from mtplx_cli.connecting.writing import write_settings
-from mtplx_cli.main import app
 from mtplx_engine.testing import SCRIPTED_MODEL, ScriptedEngine
 from mtplx_server.testing import serving
 
@@ -57,29 +48,6 @@ def file_of(environment):
         return Path(environment["HOME"]) / FILES[name].place.folder / FILES[name].place.name
 
     return file_of
-
-
-@pytest.fixture
-def httpserver():
-    """A server that answers everything in one way."""
-    with ExitStack() as stack:
-
-        def serve(status, body):
-            class Handler(BaseHTTPRequestHandler):
-                def do_GET(self):
-                    self.send_response(status)
-                    self.end_headers()
-                    self.wfile.write(body.encode())
-
-                def log_message(self, *_):
-                    pass
-
-            server = stack.enter_context(HTTPServer(("127.0.0.1", 0), Handler))
-            Thread(target=server.serve_forever, daemon=True).start()
-            stack.callback(server.shutdown)
-            return f"http://127.0.0.1:{server.server_port}"
-
-        yield serve
 
 
 def files_under(folder):
@@ -275,49 +243,6 @@ def test_a_read_only_file_stays(mtplx, file_of, tmp_path):
     assert files_under(tmp_path) == {file: b"{}"}
 
 
-@pytest.mark.parametrize("name", ["opencode", "codex"])
-@pytest.mark.parametrize("mark", [b"", b"\xef\xbb\xbf"])
-@pytest.mark.parametrize("end", [b"\n", b"\r\n"])
-def test_line_ends_and_the_mark_of_utf_8_stay(name, mark, end, tmp_path):
-    file, asked = tmp_path / "file", FILES[name]
-    text = b'{\n  "mine": 1\n}\n' if name == "opencode" else b"mine = 1 # why\n"
-    file.write_bytes(mark + text.replace(b"\n", end))
-    assert write_settings(file, asked.format, asked.settings).changed
-    once = file.read_bytes()
-    assert once.startswith(mark + text[:1])
-    assert once.count(b"\n") == once.count(end) > 3
-    assert b"\r" in once or end == b"\n"
-    assert not write_settings(file, asked.format, asked.settings).changed
-
-
-@pytest.mark.parametrize("name", [name for name in FILES if name != "continue"])
-def test_a_length_that_is_not_known_replaces_one_that_was(name):
-    known, other = FILES[name], AGENTS[name].configure(Served(SERVED.url, SERVED.model)).file
-    before = known.format.merge("", known.settings)
-    assert "65536" in before
-    after = known.format.merge(before, other.settings)
-    assert not any(number in after for number in ("65536", "16384"))
-    assert known.format.merge(after, other.settings) == after
-    assert "null" not in other.format.show(other.settings)
-
-
-@pytest.mark.parametrize(
-    "entry", [{}, {"envKey": "OTHER"}, {"baseUrl": "http://else/v1", "envKey": "OTHER"}]
-)
-def test_the_entry_of_another_server_is_not_touched(entry):
-    held = {"modelProviders": {"openai": [{"id": SERVED.model} | entry]}}
-    with pytest.raises(CannotMerge, match=r"modelProviders\.openai\[0\] .*'org/scripted'"):
-        JsonFormat().merge(json.dumps(held), FILES["qwen-code"].settings)
-
-
-@pytest.mark.parametrize("entry", [{"envKey": "MTPLX_API_KEY"}, {"baseUrl": SERVED.openai_url}])
-def test_our_own_entry_is_updated(entry):
-    held = {"modelProviders": {"openai": [{"id": SERVED.model, "mine": 1} | entry]}}
-    new = json.loads(JsonFormat().merge(json.dumps(held), FILES["qwen-code"].settings))
-    (model,) = new["modelProviders"]["openai"]
-    assert (model["mine"], model["envKey"]) == (1, "MTPLX_API_KEY")
-
-
 @not_root
 def test_a_folder_that_may_not_be_written(mtplx, file_of):
     folder = file_of("claude-code").parent
@@ -347,237 +272,3 @@ def test_a_write_that_fails_leaves_all_as_it_was(tmp_path, monkeypatch):
     with pytest.raises(OSError, match="No space"):
         write_settings(file, JsonFormat(), {"a": 1})
     assert files_under(tmp_path) == {file: b"{}"}
-
-
-def test_no_server_is_one_line_that_says_what_to_do(mtplx):
-    shown = mtplx("connect", "codex", "--url", "http://127.0.0.1:9")
-    assert (shown.returncode, shown.stdout) == (1, "")
-    assert shown.stderr.count("\n") == 1
-    assert "no mtplx server answers at http://127.0.0.1:9" in shown.stderr
-    assert "start `mtplx serve`" in shown.stderr
-    assert "--model" in shown.stderr
-
-
-@pytest.mark.parametrize(
-    "arguments", [("nobody",), ("pi", "--url", "here"), ("pi", "--url", "http://[")]
-)
-def test_a_command_line_that_makes_no_sense_is_2(mtplx, arguments):
-    shown = mtplx("connect", *arguments, "--model", "m")
-    assert (shown.returncode, shown.stdout) == (2, "")
-    assert "Traceback" not in shown.stderr
-
-
-def test_a_url_is_taken_with_its_path_too(mtplx, url):
-    plain = mtplx("connect", "opencode", "--url", url).stdout
-    assert mtplx("connect", "opencode", "--url", f"{url}/v1/").stdout == plain
-
-
-CONTROL = ["a\ntouch x", "a\rb", "a\x1b[0m", "a\x85b", "a\u2028b", b"a\xff", "", " "]
-
-
-@pytest.mark.parametrize("name", AGENTS)
-@pytest.mark.parametrize("model", CONTROL)
-def test_a_model_of_more_than_one_line_is_refused(name, model):
-    shown = CliRunner().invoke(app, ["connect", name, "--model", os.fsdecode(model)])
-    assert (shown.exit_code, shown.stdout) == (2, "")
-    assert "--model" in shown.stderr
-
-
-@pytest.mark.parametrize(
-    ("answer", "why"),
-    [
-        ({"id": "a\ntouch x"}, "control character"),
-        ({"id": ""}, "is empty"),
-        ({"id": "m", "context_length": 0}, "a context of 0 tokens"),
-        ({"id": "m", "context_length": -5}, "a context of -5 tokens"),
-    ],
-)
-def test_what_a_server_says_is_checked(httpserver, answer, why):
-    url = httpserver(200, json.dumps({"data": [answer | {"capabilities": ["chat"]}]}))
-    shown = CliRunner().invoke(app, ["connect", "aider", "--url", url])
-    assert (shown.exit_code, shown.stdout) == (1, "")
-    assert "answers, but not as an mtplx server" in shown.stderr
-    assert why in shown.stderr
-
-
-@pytest.mark.parametrize("status", [200, 404, 500])
-def test_a_server_of_another_kind_is_called_so(httpserver, status):
-    url = httpserver(status, "<html>\x1b[31m</html>")
-    shown = CliRunner().invoke(app, ["connect", "aider", "--url", url])
-    assert (shown.exit_code, shown.stdout) == (1, "")
-    assert f"{url} answers, but not as an mtplx server" in shown.stderr
-    assert "\x1b" not in shown.stderr
-
-
-@pytest.mark.parametrize(
-    "url",
-    [
-        "http://a:b",
-        "http://a:0",
-        "http://a:65536",
-        "http://a:",
-        "http://a..b",
-        f"http://{'a' * 64}.b",
-        "http://a\tb",
-        "http://a b",
-        "http://a/b c",
-        "http://$(touch x)",
-        "http://a\n",
-        "\nhttp://a",
-        "http://a/\ntouch x",
-        "http://\udcff",
-        "http://[::1",
-        "http://[v1.a]",
-        "http://a?b",
-        "http://a/?",
-        "http://a#b",
-        "http://user:secret@a",
-        "ftp://a",
-        "http://",
-        "",
-    ],
-)
-def test_a_url_that_is_no_base_is_refused(url):
-    with pytest.raises(Unusable):
-        checked_url(url)
-    shown = CliRunner().invoke(app, ["connect", "aider", "--model", "m", "--url", url])
-    assert (shown.exit_code, shown.stdout) == (2, "")
-
-
-@pytest.mark.parametrize("base", ["http://a", "https://a:1", "http://[::1]:80", "http://a/b"])
-@pytest.mark.parametrize("end", ["", "/", "/v1", "/v1/"])
-def test_a_base_may_end_with_v1(base, end):
-    assert checked_url(base + end) == base
-
-
-@pytest.mark.parametrize("name", FILES)
-@pytest.mark.parametrize("folder", ["/a\ntouch x", "/a\udcff", "relative"])
-def test_a_folder_that_cannot_be_named_is_refused(name, folder, monkeypatch):
-    for variable in (FILES[name].place.variable, "HOME"):
-        for other in (FILES[name].place.variable, "HOME"):
-            monkeypatch.setenv(other, "")
-        monkeypatch.setenv(variable, folder)
-        for more in ([], ["--write"]):
-            shown = CliRunner().invoke(app, ["connect", name, "--model", "m", *more])
-            assert shown.exit_code == 1
-            assert f"mtplx: the folder in {variable} " in shown.stderr
-            assert "Into" not in shown.stdout
-
-
-def test_no_home_is_said(monkeypatch):
-    def nobody(_):
-        raise KeyError
-
-    monkeypatch.delenv("HOME", raising=False)
-    monkeypatch.setattr("pwd.getpwuid", nobody)
-    with pytest.raises(Unusable, match="set HOME"):
-        FILES["pi"].place.path({})
-
-
-def test_each_line_of_a_comment_is_a_comment():
-    agent, made = AGENTS["aider"], replace(CONFIGURATIONS["aider"], command="a\nb", notes=("c\nd",))
-    shown = "\n".join(show(agent, made, {})).splitlines()
-    assert all(line.startswith(("# ", "export ")) for line in shown)
-
-
-def test_proxies_of_the_environment_are_not_asked_for_this_machine(mtplx, url, environment):
-    environment |= {"HTTP_PROXY": "http://127.0.0.1:9", "http_proxy": "http://127.0.0.1:9"}
-    environment |= {"ALL_PROXY": "nonsense://x", "NO_PROXY": "", "no_proxy": ""}
-    assert mtplx("connect", "aider", "--url", url).returncode == 0
-    far = mtplx("connect", "aider", "--url", "http://192.0.2.1")
-    assert far.returncode == 1
-    assert "no mtplx server answers at http://192.0.2.1" in far.stderr
-    assert "Traceback" not in far.stderr
-
-
-JSON = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.text(),
-    lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner),
-)
-
-
-@given(st.dictionaries(st.text(), JSON), st.sampled_from(IN_JSON), st.sampled_from([None, 2, "\t"]))
-def test_json_keeps_everything_else(held, name, indent):
-    form, settings = JsonFormat(), FILES[name].settings
-    once = form.merge(json.dumps(held, indent=indent, ensure_ascii=False), settings)
-    assert form.merge(once, settings) == once
-    new = json.loads(once)
-    assert {key: value for key, value in new.items() if key not in settings} == {
-        key: value for key, value in held.items() if key not in settings
-    }
-    assert new | json.loads(form.show(settings)) == new
-
-
-@pytest.mark.parametrize("text", ['{"a": "\\ud800"}', '{"a": "\\uD800", "b": "é"}', '{"b": "é"}'])
-def test_json_keeps_characters(text):
-    once = JsonFormat().merge(text, {"c": 1})
-    assert json.loads(once.encode()) == json.loads(text) | {"c": 1}
-
-
-def test_json_keeps_what_is_beside_ours():
-    held = {
-        "env": {"MINE": "1"},
-        "modelProviders": {
-            "openai": [
-                {"id": "other"},
-                5,
-                {"id": "org/scripted", "envKey": "MTPLX_API_KEY", "mine": 1},
-            ]
-        },
-    }
-    new = json.loads(JsonFormat().merge(json.dumps(held), FILES["qwen-code"].settings))
-    assert new["env"] == {"MINE": "1", "MTPLX_API_KEY": "mtplx"}
-    other, number, ours = new["modelProviders"]["openai"]
-    assert (other, number, ours["mine"]) == ({"id": "other"}, 5, 1)
-    assert ours["baseUrl"] == SERVED.openai_url
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        "",
-        "# mine\n",
-        '# mine\r\nx = 1 # why\r\n[a.b]\r\ny = "z"\r\n',
-        'model = "old" # mine\n[features]\nweb = true\n',
-        'model_providers = { other = { name = "o" } } # mine\n',
-        '[model_providers.other]\nname = "o" # mine\n[x]\n[model_providers.mtplx]\nname = "n"\n',
-        '[model_providers]\n# mine\n[model_providers.mtplx]\nbase_url = "old"\nextra = {a = 1}\n',
-        'model_providers.mtplx.name = "n"\nmodel_providers.other.name = "o" # mine\n',
-        "[[hooks]]\na = 1\n[[hooks]]\na = 2\n",
-        'model_context_window = 1\nmodel = "m" # mine\n',
-    ],
-)
-def test_toml_keeps_everything_else_and_its_comments(text):
-    form, settings = TomlFormat(), FILES["codex"].settings
-    once = form.merge(text, settings)
-    assert form.merge(once, settings) == once
-    held, new = tomllib.loads(text), tomllib.loads(once)
-    assert {key: new[key] for key in held if key not in settings} == {
-        key: value for key, value in held.items() if key not in settings
-    }
-    others = held.get("model_providers", {})
-    assert new["model_providers"] == others | {
-        "mtplx": others.get("mtplx", {}) | settings["model_providers"]["mtplx"]
-    }
-    assert {key: new[key] for key in settings if key != "model_providers"} == {
-        key: value for key, value in settings.items() if key != "model_providers"
-    }
-    assert once.count("# mine") == text.count("# mine")
-    assert once.count("# why") == text.count("# why")
-
-
-def test_toml_keeps_what_is_not_a_number():
-    text = "a = nan # mine\nb = [nan, {c = -nan}]\n"
-    assert TomlFormat().merge(text, FILES["codex"].settings).startswith(text)
-
-
-@pytest.mark.parametrize("name", FILES)
-def test_a_file_of_its_own_says_the_same_as_a_merge_into_nothing(name):
-    file = FILES[name]
-    assert file.format.merge("", file.settings) == file.format.show(file.settings)
-
-
-def test_what_cannot_be_merged_raises_and_nothing_else():
-    for text in ("{", "[", '{"a": 1,}', "nonsense", "{'a': 1}"):
-        with pytest.raises(CannotMerge):
-            JsonFormat().merge(text, {"b": 1})
