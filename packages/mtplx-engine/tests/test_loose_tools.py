@@ -176,3 +176,6 @@ def test_a_function_that_does_not_compile_does_not_stop_a_request(speaker: Engin
     with pytest.raises(InvalidRequest, match=r"'f' cannot be strict.*'long'") as raised:
         ask(speaker, Tool("g"), Tool("f", parameters=schema, strict=True))
     assert raised.value.param == "tools[1].function.parameters"
+    with pytest.raises(InvalidRequest) as raised:
+        ask(speaker, Tool("f", parameters=schema, strict=True, where="input[0].tools[0]"))
+    assert raised.value.param == "input[0].tools[0]"

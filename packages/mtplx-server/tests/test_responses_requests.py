@@ -321,6 +321,12 @@ def test_what_is_counted_is_what_would_be_read():
         counted(ignored_field, Served(SCRIPTED_MODEL, strict_fields=True))
 
 
+def test_the_body_that_is_going_to_be_sent_can_be_counted():
+    strict = Served(SCRIPTED_MODEL, strict_fields=True)
+    body = {"input": "hi", "max_output_tokens": 9, "include": [], "temperature": 1, "store": False}
+    assert counted(InputTokensRequest.model_validate(body), strict) == asked(input="hi")
+
+
 def test_the_tables_know_every_field_of_the_openai_sdk():
     known = response_create_params.ResponseCreateParamsNonStreaming.__annotations__
     base = response_create_params.ResponseCreateParamsBase.__annotations__

@@ -266,3 +266,32 @@ def test_an_answer_can_be_sent_back_as_it_came(serve):
         ("agents__close", {"target": "x"}),
         ("patch", {"input": "é"}),
     ]
+
+
+@pytest.mark.parametrize("form", ["a$b", r"\bfoo\b", "(?i)a", "(?=a)b", "[", "a)|(?:b"])
+def test_a_form_that_cannot_be_enforced_is_told(form):
+    (tool,) = tools(tools=[custom("regex", form)])
+    assert tool.parameters == ONE_TEXT
+    assert not tool.strict
+    assert form in (tool.description or "")
+    assert ignored(tools=[custom("regex", form)]) == ["tools[].format"]
+
+
+def test_errors_call_tools_by_their_places():
+    item = {"type": "additional_tools", "tools": [{**AGENTS, "tools": [TIME]}]}
+    both = {"tools": [SEARCH, TIME], "input": [item]}
+    assert [each.where for each in tools(SKIPS, **both)] == [
+        "tools[1].parameters",
+        "input[0].tools[0].tools[0].parameters",
+    ]
+
+
+def test_a_namespace_in_another_is_refused():
+    nested = {**AGENTS, "tools": [AGENTS]}
+    assert problem(SKIPS, tools=[nested])[0] == "tools[0].tools[0].type"
+
+
+def test_allowed_tools_that_were_left_out_are_left_out():
+    choice = {"type": "allowed_tools", "mode": "auto", "tools": [TIME, SEARCH]}
+    request = asked(SKIPS, tools=[TIME, SEARCH], tool_choice=choice)
+    assert request.calling == Calling("auto", ("time",))

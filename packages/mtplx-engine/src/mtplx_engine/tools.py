@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from mtplx_engine.errors import InvalidRequest
@@ -22,12 +22,14 @@ class Tool:
         description: What it does, for the model.
         parameters: JSON schema of the arguments, an object; None: it takes none.
         strict: Whether calls of it must keep to the schema.
+        where: What errors call the parameters; empty: by the tool's place among the tools.
     """
 
     name: str
     description: str | None = None
     parameters: Mapping[str, Any] | None = None
     strict: bool = False
+    where: str = field(default="", compare=False)
 
 
 @dataclass(frozen=True, slots=True)

@@ -43,7 +43,7 @@ def answer_grammar(
     if asked is None and not _restricts(form.tools, calling, dialect):
         return None
     tools = [
-        enforceable(tool, f"tools[{at}].function.parameters", dialect, marks.spell, compiles)
+        enforceable(tool, _where(tool, at), dialect, marks.spell, compiles)
         for at, tool in enumerate(form.tools)
         if calling.mode != "none" and (calling.allowed is None or tool.name in calling.allowed)
     ]
@@ -51,6 +51,10 @@ def answer_grammar(
     start, thinking = _thinking(form.reasoning, marks, dialect)
     parts = {"answer": asked} if asked is not None else {}
     return Composed("\n".join([start, *thinking, rules]), parts)
+
+
+def _where(tool: Tool, at: int) -> str:
+    return tool.where or f"tools[{at}].function.parameters"
 
 
 def _restricts(tools: tuple[Tool, ...], calling: Calling, dialect: Dialect) -> bool:

@@ -28,7 +28,8 @@ def _tool(given: ClientTool, path: str) -> Tool:
     check_name(given.name, f"{path}.name")
     if given.input_schema is None:
         raise bad_request(f"{path}.input_schema is missing.", param=f"{path}.input_schema")
-    return Tool(given.name, given.description, given.input_schema, strict=bool(given.strict))
+    where = f"{path}.input_schema"
+    return Tool(given.name, given.description, given.input_schema, bool(given.strict), where)
 
 
 def ignored(body: CountTokensRequest) -> list[str]:

@@ -36,7 +36,15 @@ TABLE = FieldTable(
     ),
 )
 
+# What is counted may be the very body that is going to be sent.
 COUNT_TABLE = FieldTable(
     InputTokensRequest,
-    (*_STORED, Field("personality", "ignored", "The served models have none.")),
+    (
+        *(
+            Field(name, "harmless", "Has no part in the prompt.")
+            for name in sorted(TABLE.fields.keys() - InputTokensRequest.model_fields.keys())
+        ),
+        *_STORED,
+        Field("personality", "ignored", "The served models have none."),
+    ),
 )

@@ -9,6 +9,8 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from mtplx_client.wire.responses import InputFormat, ResponsesTool
+from mtplx_engine.chat.json_schema import checked
+from mtplx_engine.errors import InvalidRequest
 from mtplx_engine.tools import Tool
 from mtplx_server.errors import bad_request
 from mtplx_server.protocols.openai_responses.unread import unread
@@ -82,8 +84,8 @@ class Toolbox:
         self.named.setdefault((origin.kind, origin.name), []).append(name)
         self._without_effect(given)
         if given.type == "function":
-            strict = bool(given.strict)
-            self.tools.append(Tool(name, given.description, given.parameters, strict))
+            where, strict = f"{path}.parameters", bool(given.strict)
+            self.tools.append(Tool(name, given.description, given.parameters, strict, where))
             return
         pattern = _pattern(given.format, f"{path}.format")
         description = given.description
@@ -91,7 +93,7 @@ class Toolbox:
             self.ignored.append("tools[].format")
             description = _explained(description, given.format)
         strict = pattern is not None
-        self.tools.append(Tool(name, description, _one_text(pattern), strict))
+        self.tools.append(Tool(name, description, _one_text(pattern), strict, f"{path}.format"))
 
     def _without_effect(self, given: ResponsesTool) -> None:
         self.ignored += [f"tools[].{name}" for name in unread(given, READ[given.type])]
@@ -137,13 +139,23 @@ def _pattern(form: InputFormat | None, path: str) -> str | None:
 
 
 def _anchored(pattern: str) -> str | None:
-    """A pattern that matches a whole text as this one does; None if it has anchors of its own."""
+    """A pattern that matches a whole text as this one does; None if that cannot be enforced."""
     bare = pattern.removeprefix("^")
     if bare.endswith("$") and not bare.endswith("\\$"):
         bare = bare[:-1]
     if bare != pattern and "|" in bare:
         return None  # they may be of one branch only
-    return f"^(?:{bare})$"
+    whole = f"^(?:{bare})$"
+    return whole if _enforceable(bare) and _enforceable(whole) else None
+
+
+def _enforceable(pattern: str) -> bool:
+    """Whether a grammar can keep a text to a pattern."""
+    try:
+        checked({"type": "string", "pattern": pattern}, "pattern")
+    except InvalidRequest:
+        return False
+    return True
 
 
 def _explained(description: str | None, form: InputFormat) -> str:
