@@ -23,6 +23,7 @@ SCENARIOS = {
         ["hm</think>", "Let me see.\n\n", CALL, "\n", *CALL], thinks=True
     ),
     "a call that is cut": Script(["Well ", CALL[:50]], reason="length"),
+    "a second call that is cut at its mark": Script([*CALL, "\n<tool"], reason="length"),
     "a call that is none": Script(["<tool_call>{nonsense}</tool_call>", " is not a call"]),
     "a broken call": Script([CALL.replace("}}", "")]),
     "a failure": Script(["begun", EngineFailed("The engine has stopped: out of memory.")]),

@@ -143,6 +143,13 @@ def test_calls_in_full(serve):
     assert (answer["mtplx"]["tool_calls"], answer["mtplx"]["tool_dialect"]) == (2, "json_object")
 
 
+def test_a_second_call_that_a_limit_cuts_at_its_mark_was_cut(serve):
+    answer = answer_to(serve, SCENARIOS["a second call that is cut at its mark"], **TOOLS)
+    (choice,) = answer["choices"]
+    assert choice["finish_reason"] == "length"
+    assert len(choice["message"]["tool_calls"]) == 1
+
+
 def test_only_a_call_has_no_content(serve):
     assert (
         answer_to(serve, SCENARIOS["a call"], **TOOLS)["choices"][0]["message"]["content"] is None

@@ -17,7 +17,7 @@ class CallReader:
 
     Attributes:
         complete: Calls that can be run.
-        cut: Whether the end of the text left a call incomplete.
+        cut: Whether the end of the text left a call incomplete, or what may have become one.
     """
 
     def __init__(self, dialect: Dialect, tools: Sequence[Tool], most: int | None = None) -> None:
@@ -48,6 +48,11 @@ class CallReader:
 
     def close(self, *, limited: bool) -> list[Parsed]:
         """The text has ended, by a limit or by itself; return what was held back."""
+        held = self._source.held
+        # What may have become the mark of a call is shown as text, but it was cut all the same.
+        self.cut = (
+            limited and bool(held) and any(each.startswith(held) for each in self._dialect.openers)
+        )
         self._source.ended, self._limited = True, limited
         return self._run()
 
