@@ -2,6 +2,7 @@
 
 import json
 import tomllib
+from dataclasses import replace
 
 import pytest
 from hypothesis import given
@@ -153,3 +154,10 @@ def test_what_cannot_be_merged_raises_and_nothing_else():
     for text in ("{", "[", '{"a": 1,}', "nonsense", "{'a': 1}"):
         with pytest.raises(CannotMerge):
             JsonFormat().merge(text, {"b": 1})
+
+
+@pytest.mark.parametrize("name", ["claude-code", "codex"])
+@pytest.mark.parametrize(("length", "short"), [(8_192, True), (65_536, False), (None, False)])
+def test_a_context_that_an_agent_cannot_work_with_is_said(name, length, short):
+    notes = AGENTS[name].configure(replace(SERVED, context_length=length)).notes
+    assert any(f"reads {length} only" in note for note in notes) == short

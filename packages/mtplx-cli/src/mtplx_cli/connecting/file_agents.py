@@ -19,10 +19,23 @@ from mtplx_cli.connecting.yaml_format import YamlFormat
 # Clients reserve room for the longest answer; more than this part of the context is too much.
 _ANSWER_SHARE = 4
 _LONGEST_ANSWER = 32_000
+# Tokens that an agent sends before the user has said a word, tools included; measured, rounded up.
+_CLAUDE_CODE_SENDS = 25_000
+_CODEX_SENDS = 12_000
 
 
 def _answer_length(context_length: int) -> int:
     return min(context_length // _ANSWER_SHARE, _LONGEST_ANSWER)
+
+
+def _too_short(served: Served, sends: int) -> tuple[str, ...]:
+    """The note that a context is too short for an agent; none if it is not."""
+    length = served.context_length
+    if length is None or length > sends:
+        return ()
+    return (
+        f"It sends about {sends} tokens to begin with, but {served.model} reads {length} only.",
+    )
 
 
 def _claude_code(served: Served) -> Configuration:
@@ -43,7 +56,10 @@ def _claude_code(served: Served) -> Configuration:
             JsonFormat(),
             {"env": {"CLAUDE_CODE_MAX_CONTEXT_TOKENS": None, **variables}},
         ),
-        notes=("Set in the file, they hold for every session of Claude Code.",),
+        notes=(
+            "Set in the file, they hold for every session of Claude Code.",
+            *_too_short(served, _CLAUDE_CODE_SENDS),
+        ),
     )
 
 
@@ -59,7 +75,10 @@ def _codex(served: Served) -> Configuration:
     return Configuration(
         command="codex --profile mtplx",
         file=File(Place(".codex", "mtplx.config.toml", "CODEX_HOME"), TomlFormat(), settings),
-        notes=("Without --profile mtplx, Codex goes on as before.",),
+        notes=(
+            "Without --profile mtplx, Codex goes on as before.",
+            *_too_short(served, _CODEX_SENDS),
+        ),
     )
 
 
