@@ -9,7 +9,7 @@ A field that is in no table is treated as `ignored`. `null` is the same as an ab
 """
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -101,6 +101,16 @@ def extra(model: WireRequest) -> dict[str, Any]:
 def meaningful(model: WireRequest) -> Iterable[str]:
     """Undeclared fields that say something; SDKs echo messages with empty ones."""
     return (name for name, value in extra(model).items() if says_something(value))
+
+
+def unread(model: WireRequest, read: Collection[str]) -> Iterable[str]:
+    """Fields that say something and are not among those that are read.
+
+    For a model that stands for several kinds, of which each has a use for some of its fields.
+    """
+    declared = {name: getattr(model, name) for name in type(model).model_fields}
+    given = declared | extra(model)
+    return (name for name, value in given.items() if name not in read and says_something(value))
 
 
 def says_something(value: Any) -> bool:

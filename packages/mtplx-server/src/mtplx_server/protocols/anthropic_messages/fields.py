@@ -1,10 +1,10 @@
 """The fields of a Messages request that are not honoured, and what becomes of them."""
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 
 from mtplx_client.wire.anthropic import CountTokensRequest
 from mtplx_client.wire.base import WireRequest
-from mtplx_server.protocols.fields import Field, FieldTable, meaningful
+from mtplx_server.protocols.fields import Field, FieldTable, meaningful, unread
 
 _CACHE = "Nothing is kept between requests yet."
 _WHOLE = "Send the whole conversation."
@@ -34,6 +34,12 @@ TABLE = FieldTable(
 _HARMLESS = {"cache_control", "eager_input_streaming", "allowed_callers", "caller", "signature"}
 
 
-def without_effect(model: WireRequest) -> Iterable[str]:
-    """Undeclared fields of a part of the body that have no effect but should have one."""
-    return (name for name in meaningful(model) if name not in _HARMLESS)
+def without_effect(model: WireRequest, read: Collection[str] | None = None) -> Iterable[str]:
+    """Fields of a part of the body that have no effect but should have one.
+
+    Args:
+        model: The part.
+        read: The fields that its kind has a use for; None: all that it declares.
+    """
+    names = meaningful(model) if read is None else unread(model, ("type", *read))
+    return (name for name in names if name not in _HARMLESS)

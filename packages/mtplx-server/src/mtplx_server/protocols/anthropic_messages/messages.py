@@ -22,6 +22,14 @@ _KINDS = {
 }
 _ALL_KINDS = {kind for kinds in _KINDS.values() for kind in kinds}
 
+# What is read of each; others are refused.
+_READ = {
+    "text": ("text",),
+    "thinking": ("thinking",),
+    "tool_use": ("id", "name", "input"),
+    "tool_result": ("tool_use_id", "content", "is_error"),
+}
+
 Located = tuple[InputBlock, str]  # a block and its path
 
 
@@ -168,7 +176,7 @@ def _ignored_of(block: InputBlock) -> Iterator[str]:
     if block.type == "redacted_thinking":
         yield f"{path}.redacted_thinking"
         return
-    yield from (f"{path}.{name}" for name in without_effect(block))
+    yield from (f"{path}.{name}" for name in without_effect(block, _READ.get(block.type)))
     if isinstance(block.content, list):
         for part in block.content:
             yield from (f"{path}.content[].{name}" for name in without_effect(part))

@@ -13,10 +13,10 @@ from mtplx_client.wire.responses import InputItem, InputParts
 from mtplx_engine.conversation import Message, Role
 from mtplx_engine.tools import ToolCall
 from mtplx_server.errors import bad_request
+from mtplx_server.protocols.fields import unread
 from mtplx_server.protocols.history import Calls
 from mtplx_server.protocols.openai_responses import sealed
 from mtplx_server.protocols.openai_responses.toolbox import INPUT, joined
-from mtplx_server.protocols.openai_responses.unread import unread
 from mtplx_server.protocols.tools import unsupported_part
 
 _Value = TypeVar("_Value")

@@ -13,7 +13,7 @@ from mtplx_engine.chat.json_schema import checked
 from mtplx_engine.errors import InvalidRequest
 from mtplx_engine.tools import Tool
 from mtplx_server.errors import bad_request
-from mtplx_server.protocols.openai_responses.unread import unread
+from mtplx_server.protocols.fields import unread
 from mtplx_server.protocols.tools import check_name
 
 INPUT = "input"  # the one argument of what was a custom tool
