@@ -6,6 +6,8 @@ from typing import Any
 from mtplx_engine.chat.effort import nearest
 from mtplx_engine.info import ModelInfo
 
+SWITCH = "enable_thinking"  # what chat templates call the variable
+
 
 def effort(asked: str | None, model: ModelInfo, where: str) -> str | None:
     """The level of the served model that comes nearest to the one asked for; None: its own.

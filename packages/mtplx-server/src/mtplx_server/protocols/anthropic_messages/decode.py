@@ -21,10 +21,10 @@ from mtplx_server.protocols.anthropic_messages.heading import Heading
 from mtplx_server.protocols.base import Decoded, Served
 from mtplx_server.protocols.fields import check_strict, each_once, extra
 from mtplx_server.protocols.report import Asked, form
-from mtplx_server.protocols.thinking import effort, unknown_variables
+from mtplx_server.protocols.schemas import json_schema
+from mtplx_server.protocols.thinking import SWITCH, effort, unknown_variables
 
 _EFFORT = "output_config.effort"
-_SWITCH = "enable_thinking"
 _SWITCHED = {"enabled": True, "disabled": False, "adaptive": None, "between_tools": None}
 
 
@@ -129,7 +129,7 @@ def _switch(body: CountTokensRequest) -> dict[str, bool]:
         text = f"thinking.type must be one of {', '.join(_SWITCHED)}; got {kind[:200]!r}."
         raise bad_request(text, param="thinking.type")
     value = _SWITCHED[kind]
-    return {} if value is None else {_SWITCH: value}
+    return {} if value is None else {SWITCH: value}
 
 
 def _variables(body: CountTokensRequest, model: ModelInfo) -> dict[str, Any]:
@@ -161,6 +161,4 @@ def _schema(given: OutputFormat, path: str) -> JsonSchema:
     if given.type != "json_schema":
         text = f"{path}.type must be 'json_schema'; got {given.type[:200]!r}."
         raise bad_request(text, param=f"{path}.type", code="unsupported_value")
-    if given.schema_ is None:
-        raise bad_request(f"{path}.schema is missing.", param=f"{path}.schema")
-    return JsonSchema(given.schema_, f"{path}.schema")
+    return json_schema(given.schema_, f"{path}.schema")

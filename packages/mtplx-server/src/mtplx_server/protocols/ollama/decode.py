@@ -8,6 +8,7 @@ from typing import Any
 
 from mtplx_client.wire.ollama import OllamaChatRequest, OllamaGenerateRequest, OllamaRequest
 from mtplx_engine.conversation import Conversation, Message, RawText
+from mtplx_engine.request import ChatRequest
 from mtplx_server.errors import bad_request
 from mtplx_server.protocols.base import Decoded, Served
 from mtplx_server.protocols.fields import extra
@@ -34,11 +35,10 @@ def chat(body: OllamaChatRequest, served: Served, request_id: str) -> Decoded:
     said, offered = body.messages or [], body.tools or []
     unused = asking.ignored_fields(body, CHAT, ignored(said, offered), served, think)
     if not said:
-        asking.request(body, RawText(""), served)  # what is wrong with it is said here, too
         return _nothing_to_do(body, served, chat_line)
     prompt = Conversation(messages(said), think.variables, tools(offered), think.level)
-    asked = _asked(body, served, request_id, unused, think.level)
     request = asking.request(body, prompt, served)
+    asked = _asked(body, request, served, request_id, unused, think.level)
     return Decoded((request,), 1, _streams(body), AnswerEncoder(asked, chat_line))
 
 
@@ -53,15 +53,14 @@ def generate(body: OllamaGenerateRequest, served: Served, request_id: str) -> De
     think = _thinking(body, served)
     unused = asking.ignored_fields(body, GENERATE, (), served, think)
     if not body.prompt:
-        asking.request(body, RawText(""), served)
         return _nothing_to_do(body, served, generate_line)
     prompt: RawText | Conversation = RawText(body.prompt)
     if not body.raw:
         system = (Message("system", body.system),) if body.system else ()
         said = (*system, Message("user", body.prompt))
         prompt = Conversation(said, think.variables, effort=think.level)
-    asked = _asked(body, served, request_id, unused, think.level)
     request = asking.request(body, prompt, served)
+    asked = _asked(body, request, served, request_id, unused, think.level)
     return Decoded((request,), 1, _streams(body), AnswerEncoder(asked, generate_line))
 
 
@@ -77,20 +76,20 @@ def _thinking(body: OllamaGenerateRequest, served: Served) -> Thinking:
 
 
 def _asked(
-    body: OllamaRequest, served: Served, request_id: str, unused: list[str], level: str | None
+    body: OllamaRequest,
+    request: ChatRequest,
+    served: Served,
+    request_id: str,
+    unused: list[str],
+    level: str | None,
 ) -> Asked:
-    return Asked(
-        request_id,
-        served.model.id,
-        body.model,
-        unused,
-        grammar=form(asking.grammar(body.format)),
-        effort=level,
-    )
+    grammar = form(request.grammar)
+    return Asked(request_id, served.model.id, body.model, unused, grammar=grammar, effort=level)
 
 
 def _nothing_to_do(body: OllamaRequest, served: Served, line: Line) -> Decoded:
     """The answer to one who only wants the model in memory, or out of it."""
+    asking.request(body, RawText(""), served)  # what is wrong with it is said here, too
     reason = "unload" if _is_no_time(extra(body).get("keep_alive")) else "load"
     done = line(served.model.id, done=True, done_reason=reason)
     return Decoded((), 1, _streams(body), AtOnce(done))

@@ -3,9 +3,7 @@
 from typing import Any, NamedTuple
 
 from mtplx_engine.info import ModelInfo
-from mtplx_server.protocols.thinking import effort
-
-VARIABLE = "enable_thinking"  # what chat templates call the switch
+from mtplx_server.protocols.thinking import SWITCH, effort
 
 
 class Thinking(NamedTuple):
@@ -33,12 +31,12 @@ def thinking(asked: bool | str | None, model: ModelInfo) -> Thinking:
         return Thinking({}, level, honoured=level is not None or asked == "auto")
     if asked is None:
         return Thinking({}, None, honoured=True)
-    if model.template_variables is None or VARIABLE in model.template_variables:
-        return Thinking({VARIABLE: asked}, None, honoured=True)
+    if model.template_variables is None or SWITCH in model.template_variables:
+        return Thinking({SWITCH: asked}, None, honoured=True)
     # Models with levels always think, others without the switch never do.
     return Thinking({}, None, honoured=asked == bool(model.efforts))
 
 
 def thinks(model: ModelInfo) -> bool:
     """Whether it is known that the model can think."""
-    return bool(model.efforts) or VARIABLE in (model.template_variables or ())
+    return bool(model.efforts) or SWITCH in (model.template_variables or ())

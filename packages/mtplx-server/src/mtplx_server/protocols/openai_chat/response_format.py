@@ -1,8 +1,9 @@
 """What a chat request wants its answer to look like, as a grammar of the engine."""
 
 from mtplx_client.wire.chat import ResponseFormat
-from mtplx_engine.constraint import Grammar, JsonObject, JsonSchema, Lark, Regex
+from mtplx_engine.constraint import Grammar, JsonObject, Lark, Regex
 from mtplx_server.errors import bad_request
+from mtplx_server.protocols.schemas import json_schema
 
 _TYPES = ("text", "json_object", "json_schema", "grammar")
 
@@ -30,17 +31,10 @@ def grammar(given: ResponseFormat | None) -> Grammar | None:
 
 
 def _schema(given: ResponseFormat) -> Grammar:
-    path = "response_format.json_schema.schema"
-    if given.json_schema is not None:
-        schema = given.json_schema.schema_
-    else:
-        schema, path = given.schema_, "response_format.schema"
-    if schema is None:
-        path = "response_format.json_schema.schema"
-        raise bad_request(f"{path} is missing.", param=path)
-    if isinstance(schema, bool):
-        raise bad_request(f"{path} must be an object.", param=path)
-    return JsonSchema(schema, path)
+    if given.json_schema is None and given.schema_ is not None:
+        return json_schema(given.schema_, "response_format.schema")
+    schema = None if given.json_schema is None else given.json_schema.schema_
+    return json_schema(schema, "response_format.json_schema.schema")
 
 
 def _grammar(given: ResponseFormat) -> Grammar:

@@ -1,8 +1,9 @@
 """What a request wants its answer to look like, as a grammar of the engine."""
 
-from mtplx_client.wire.responses import TextFormat, TextOptions
-from mtplx_engine.constraint import Grammar, JsonObject, JsonSchema
+from mtplx_client.wire.responses import TextOptions
+from mtplx_engine.constraint import Grammar, JsonObject
 from mtplx_server.errors import bad_request
+from mtplx_server.protocols.schemas import json_schema
 
 _PATH = "text.format"
 _TYPES = ("text", "json_object", "json_schema")
@@ -20,15 +21,6 @@ def grammar(text: TextOptions | None) -> Grammar | None:
     if given.type == "json_object":
         return JsonObject()
     if given.type == "json_schema":
-        return _schema(given)
+        return json_schema(given.schema_, f"{_PATH}.schema")
     message = f"{_PATH}.type must be one of {', '.join(_TYPES)}; got {given.type[:100]!r}."
     raise bad_request(message, param=f"{_PATH}.type", code="unsupported_value")
-
-
-def _schema(given: TextFormat) -> Grammar:
-    path = f"{_PATH}.schema"
-    if given.schema_ is None:
-        raise bad_request(f"{path} is missing.", param=path)
-    if isinstance(given.schema_, bool):
-        raise bad_request(f"{path} must be an object.", param=path)
-    return JsonSchema(given.schema_, path)
