@@ -11,6 +11,13 @@ Importing this package does not import MLX; `Engine.open` does.
 """
 
 from mtplx_engine._version import __version__
+from mtplx_engine.caching import (
+    CacheStatus,
+    Cleared,
+    Restored,
+    SessionCacheOptions,
+    SessionInfo,
+)
 from mtplx_engine.constraint import Grammar, JsonObject, JsonSchema, Lark, Regex
 from mtplx_engine.conversation import Conversation, Message, Prompt, RawText, TokenIds
 from mtplx_engine.engine import Engine, EngineOptions
@@ -55,6 +62,7 @@ from mtplx_engine.runtime.generation import Generation, fold
 from mtplx_engine.tools import Calling, Tool, ToolCall
 
 __all__ = [
+    "CacheStatus",
     "Call",
     "CallBroken",
     "CallDelta",
@@ -65,6 +73,7 @@ __all__ = [
     "ChatEngine",
     "ChatRequest",
     "ChatResult",
+    "Cleared",
     "ContextOverflow",
     "Conversation",
     "Engine",
@@ -96,8 +105,11 @@ __all__ = [
     "RawText",
     "ReasoningDelta",
     "Regex",
+    "Restored",
     "Sampling",
     "ScoredToken",
+    "SessionCacheOptions",
+    "SessionInfo",
     "Speculation",
     "Started",
     "TextDelta",

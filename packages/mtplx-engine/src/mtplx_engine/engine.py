@@ -6,9 +6,10 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal, Self, TypeVar
 
+from mtplx_engine.caching import CacheStatus, Cleared, SessionCacheOptions
 from mtplx_engine.errors import Cancelled, EngineError, EngineFailed, InvalidRequest, Overloaded
 from mtplx_engine.info import EngineState, EngineStatus, LoadProgress, ModelInfo, OnLoadProgress
 from mtplx_engine.request import Acceptance, ChatRequest
@@ -40,6 +41,7 @@ class EngineOptions:
         max_active: Requests that take turns; the rest wait.
         queue_limit: Requests that may wait; more are refused.
         prefill_chunk: Tokens of a prompt read in one step.
+        session_cache: What is kept for the next turn of a conversation.
     """
 
     model: str | None = None
@@ -50,6 +52,7 @@ class EngineOptions:
     max_active: int = 4
     queue_limit: int = 64
     prefill_chunk: int = 512
+    session_cache: SessionCacheOptions = field(default_factory=SessionCacheOptions)
 
     def __post_init__(self) -> None:
         for name in ("max_active", "prefill_chunk"):
@@ -264,6 +267,34 @@ class Engine:
             running, completed = len(self._running), self._completed
             active = min(self._worker.active, running)
             return EngineStatus(self._state, self._reason, active, running - active, completed)
+
+    def cache_status(self) -> CacheStatus:
+        """What the session cache holds, without waiting for the model."""
+        return CacheStatus()
+
+    def clear_session(self, session: str) -> Future[Cleared]:
+        """Forget one conversation in both tiers; what others share with it stays.
+
+        Answers that are being made go on, and are kept when they end.
+
+        Raises:
+            EngineFailed: The engine has stopped.
+        """
+        return self._clear(session)
+
+    def clear_cache(self) -> Future[Cleared]:
+        """Forget all conversations, in both tiers.
+
+        Raises:
+            EngineFailed: The engine has stopped.
+        """
+        return self._clear(None)
+
+    def _clear(self, session: str | None) -> Future[Cleared]:
+        with self._lock:
+            if self._state != "ready":
+                raise EngineFailed(self._reason)
+            return self._worker.call(Cleared)
 
     def close(self, drain_s: float = 0.0) -> None:
         """Refuse new requests, let running ones finish for `drain_s` seconds, cancel the rest.

@@ -10,8 +10,10 @@ The legal order, as a regular expression:
 A failure is not an event: it is raised from the iterator, so that nobody can overlook it.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal
+
+from mtplx_engine.caching import Restored
 
 FinishReason = Literal["stop", "length", "tool_calls"]
 
@@ -24,11 +26,13 @@ class Usage:
         prompt_tokens: Tokens of the rendered prompt.
         completion_tokens: Tokens drawn, the end token and reasoning included.
         reasoning_tokens: Those of them that were reasoning.
+        cached_tokens: Tokens of the prompt that were not computed again; at most all but one.
     """
 
     prompt_tokens: int
     completion_tokens: int
     reasoning_tokens: int
+    cached_tokens: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -220,6 +224,7 @@ class Finished:
         timings: Where the time went.
         peak_memory: Most bytes that MLX held during any step of this request.
         calls: What became of calls; None where the answer could have none.
+        restored: How much of the prompt came from the session cache.
     """
 
     reason: FinishReason
@@ -229,6 +234,7 @@ class Finished:
     timings: Timings
     peak_memory: int = 0
     calls: CallReport | None = None
+    restored: Restored = field(default_factory=Restored)
 
 
 CallEvent = CallStarted | CallDelta | CallEnded | CallBroken

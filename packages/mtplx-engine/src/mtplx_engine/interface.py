@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from concurrent.futures import Future
 from typing import Protocol
 
+from mtplx_engine.caching import CacheStatus, Cleared
 from mtplx_engine.info import EngineStatus, ModelInfo
 from mtplx_engine.request import ChatRequest
 from mtplx_engine.runtime.generation import Generation
@@ -48,6 +49,25 @@ class ChatEngine(Protocol):
 
     def status(self) -> EngineStatus:
         """State and load, without waiting for the model."""
+
+    def cache_status(self) -> CacheStatus:
+        """What the session cache holds, without waiting for the model."""
+
+    def clear_session(self, session: str) -> Future[Cleared]:
+        """Forget one conversation in both tiers; what others share with it stays.
+
+        Answers that are being made go on, and are kept when they end.
+
+        Raises:
+            EngineFailed: The engine has stopped.
+        """
+
+    def clear_cache(self) -> Future[Cleared]:
+        """Forget all conversations, in both tiers.
+
+        Raises:
+            EngineFailed: The engine has stopped.
+        """
 
     def close(self, drain_s: float = 0.0) -> None:
         """Refuse new requests, let running ones finish for `drain_s` seconds, cancel the rest.

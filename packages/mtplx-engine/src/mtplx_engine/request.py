@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from math import isfinite
 from typing import Literal
 
+from mtplx_engine.caching import CacheUse
 from mtplx_engine.constraint import Grammar
 from mtplx_engine.conversation import Conversation, Prompt
 from mtplx_engine.errors import InvalidRequest
@@ -146,6 +147,9 @@ class ChatRequest:
         grammar: What the answer must look like; None: anything. Thinking comes before it, and
             calls may come in its place.
         calling: Whether and what the model may call of the conversation's tools.
+        session: What the client calls the conversation; None: told by how the prompt begins.
+        caching: `keep` uses the session cache; `read` goes on from what is there but leaves
+            nothing, as fits a side request such as one for a title; `off` does neither.
     """
 
     prompt: Prompt
@@ -159,6 +163,8 @@ class ChatRequest:
     echo: bool = False
     grammar: Grammar | None = None
     calling: Calling = field(default_factory=Calling)
+    session: str | None = None
+    caching: CacheUse = "keep"
 
     def __post_init__(self) -> None:
         tools = self.prompt.tools if isinstance(self.prompt, Conversation) else ()

@@ -11,8 +11,9 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 
+from mtplx_engine.caching import CacheStatus, Cleared, Restored
 from mtplx_engine.chat.dialects import json_object
 from mtplx_engine.chat.parser import AnswerForm
 from mtplx_engine.chat.reasoning import ReasoningMarkers, ReasoningStart
@@ -87,6 +88,7 @@ class Script:
         thinks: Whether the answer begins inside a reasoning block.
         reason: Why it ends; `length` when the request's `max_tokens` comes first.
         stop_sequence: The stop string that ended it.
+        restored: What came from the session cache.
     """
 
     steps: Sequence[Step] = ("Hello", " there")
@@ -97,6 +99,7 @@ class Script:
     thinks: bool = False
     reason: FinishReason = "stop"
     stop_sequence: str | None = None
+    restored: Restored = field(default_factory=Restored)
 
 
 class ScriptedEngine:
@@ -104,6 +107,8 @@ class ScriptedEngine:
 
     Attributes:
         requests: What was submitted, in order.
+        cache: What `cache_status` tells.
+        cleared: Sessions that were to be forgotten, in order; None: all of them.
         cancelled: Requests that ended because their generation was cancelled.
     """
 
@@ -130,6 +135,8 @@ class ScriptedEngine:
         self._running: dict[Generation, Mailbox] = {}
         self._completed = 0
         self.requests: list[ChatRequest] = []
+        self.cache = CacheStatus()
+        self.cleared: list[str | None] = []
         self.cancelled: list[ChatRequest] = []
 
     @property
@@ -189,6 +196,37 @@ class ScriptedEngine:
         """State and load."""
         with self._changed:
             return EngineStatus(self._state, self._reason, len(self._running), 0, self._completed)
+
+    def cache_status(self) -> CacheStatus:
+        """What the `cache` attribute says."""
+        return self.cache
+
+    def clear_session(self, session: str) -> Future[Cleared]:
+        """Forget the sessions of that name in `cache`.
+
+        Raises:
+            EngineFailed: `fail` or `close` was called.
+        """
+        return self._clear(session)
+
+    def clear_cache(self) -> Future[Cleared]:
+        """Forget all sessions in `cache`.
+
+        Raises:
+            EngineFailed: `fail` or `close` was called.
+        """
+        return self._clear(None)
+
+    def _clear(self, session: str | None) -> Future[Cleared]:
+        if self._state != "ready":
+            raise EngineFailed(f"The engine has stopped: {self._reason}.")
+        gone = [each for each in self.cache.sessions if session in {None, each.id}]
+        kept = tuple(each for each in self.cache.sessions if each not in gone)
+        self.cache = replace(self.cache, sessions=kept)
+        self.cleared.append(session)
+        future: Future[Cleared] = Future()
+        future.set_result(Cleared(len(gone), sum(each.bytes for each in gone), 0))
+        return future
 
     def close(self, drain_s: float = 0.0) -> None:
         """Refuse new requests, wait for running ones for `drain_s`, cancel the rest."""
@@ -264,7 +302,14 @@ class ScriptedEngine:
             accepted=(2,) * depth,
         )
         timings = Timings(queue_s=0.001, prefill_s=0.25, decode_s=0.5)
-        return Ended(reason, script.stop_sequence, script.prompt_tokens, speculation, timings)
+        return Ended(
+            reason,
+            script.stop_sequence,
+            script.prompt_tokens,
+            speculation,
+            timings,
+            restored=script.restored,
+        )
 
 
 def _play_step(step: Step, generation: Generation, mailbox: Mailbox) -> int:

@@ -147,11 +147,17 @@ class Generation:
             Finished(
                 self._parser.reason(end.reason),
                 end.stop_sequence,
-                Usage(end.prompt_tokens, self._completion_tokens, self._reasoning_tokens),
+                Usage(
+                    end.prompt_tokens,
+                    self._completion_tokens,
+                    self._reasoning_tokens,
+                    end.restored.tokens,
+                ),
                 end.speculation,
                 end.timings,
                 end.peak_memory,
                 self._parser.report(),
+                end.restored,
             )
         )
         self._over = True
