@@ -9,7 +9,8 @@ from mtplx_engine.backend import mx
 import pytest
 from mlx_lm.models.cache import CacheList, ChunkedKVCache, KVCache, RotatingKVCache
 
-from mtplx_engine.decode.sequence import Prefill, SequenceState
+from mtplx_engine.decode.prefill import Prefill
+from mtplx_engine.decode.sequence import SequenceState
 from mtplx_engine.errors import EngineError, InsufficientMemory
 from mtplx_engine.models.load import load
 from mtplx_engine.models.loaded import LoadedModel

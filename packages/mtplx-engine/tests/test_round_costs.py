@@ -15,7 +15,7 @@ from mtplx_engine import ChatRequest, Engine, EngineOptions, Limits, RawText, Sa
 from mtplx_engine.decode import experience
 from mtplx_engine.decode.experience import Lane, RoundCosts
 from mtplx_engine.decode.plain import PlainDecoder
-from mtplx_engine.decode.sequence import Prefill
+from mtplx_engine.decode.prefill import Prefill
 from mtplx_engine.decode.speculative import SpeculativeDecoder
 
 AGES = 1000.0

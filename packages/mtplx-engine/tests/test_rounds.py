@@ -13,9 +13,10 @@ from mtplx_engine.decode.experience import Experience
 from mtplx_engine.decode.law import Law, Vocabulary
 from mtplx_engine.decode.noise import Noise
 from mtplx_engine.decode.planner import Planner
+from mtplx_engine.decode.prefill import Prefill
 from mtplx_engine.decode.rules import RuleName, make_rule
 from mtplx_engine.decode.sampling import Sampler
-from mtplx_engine.decode.sequence import Prefill, SequenceState
+from mtplx_engine.decode.sequence import SequenceState
 from mtplx_engine.decode.speculative import Drafting, SpeculativeDecoder
 from mtplx_engine.models.load import load
 from mtplx_engine.models.loaded import LoadedModel

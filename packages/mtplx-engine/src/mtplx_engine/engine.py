@@ -111,6 +111,7 @@ class Engine:
         from mtplx_engine.chat.grammar import Grammars  # noqa: PLC0415
         from mtplx_engine.models.load import load  # noqa: PLC0415
         from mtplx_engine.models.locate import locate  # noqa: PLC0415
+        from mtplx_engine.runtime.opening import open_bank  # noqa: PLC0415
         from mtplx_engine.runtime.prepare import Preparer  # noqa: PLC0415
         from mtplx_engine.runtime.worker import Worker  # noqa: PLC0415
 
@@ -126,6 +127,7 @@ class Engine:
             open_model,
             max_active=options.max_active,
             prefill_chunk=options.prefill_chunk,
+            make_bank=lambda model: open_bank(model, options.session_cache),
             on_failure=self._failed,
         )
         model = self._worker.start()
@@ -270,7 +272,7 @@ class Engine:
 
     def cache_status(self) -> CacheStatus:
         """What the session cache holds, without waiting for the model."""
-        return CacheStatus()
+        return self._worker.bank.status
 
     def clear_session(self, session: str) -> Future[Cleared]:
         """Forget one conversation in both tiers; what others share with it stays.
@@ -294,7 +296,13 @@ class Engine:
         with self._lock:
             if self._state != "ready":
                 raise EngineFailed(self._reason)
-            return self._worker.call(Cleared)
+            bank = self._worker.bank
+
+            def clear() -> Cleared:
+                count, freed = bank.clear() if session is None else bank.forget(session)
+                return Cleared(int(count), freed)
+
+            return self._worker.call(clear)
 
     def close(self, drain_s: float = 0.0) -> None:
         """Refuse new requests, let running ones finish for `drain_s` seconds, cancel the rest.

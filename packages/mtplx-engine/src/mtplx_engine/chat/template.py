@@ -1,9 +1,11 @@
 """A model's chat template: what it can express, how it is rendered, how answers to it are read."""
 
+import contextlib
 import inspect
 import itertools
 import json
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 from jinja2 import TemplateSyntaxError
@@ -59,6 +61,9 @@ class ChatTemplate:
         Raises:
             InvalidRequest: The model has no chat template, or it refuses these messages.
         """
+        return self._render(conversation, begin_answer=True)
+
+    def _render(self, conversation: Conversation, *, begin_answer: bool) -> str:
         _check_variables(conversation)
         if not self._tokenizer.has_chat_template:
             raise InvalidRequest(
@@ -76,7 +81,7 @@ class ChatTemplate:
         try:
             text: str = self._tokenizer.apply_chat_template(
                 [_message_dict(message) for message in messages],
-                add_generation_prompt=True,
+                add_generation_prompt=begin_answer,
                 tokenize=False,
                 **variables,
             )
@@ -86,6 +91,31 @@ class ChatTemplate:
                 "messages",
             ) from error
         return text
+
+    def parts(self, conversation: Conversation) -> tuple[str, str]:
+        """The beginning of a rendered conversation that it shares with others, and its tail.
+
+        Returns:
+            What comes before the first message that is not a system message, and what comes after
+            the last message, to begin the answer. Empty where the template does not tell.
+        """
+        first = next((m for m in conversation.messages if m.role != "system"), None)
+        whole = self.render(conversation)
+        beginning = tail = ""
+        with contextlib.suppress(InvalidRequest):  # templates may refuse what is not complete
+            bare = self._render(conversation, begin_answer=False)
+            tail = whole.removeprefix(bare) if bare and whole.startswith(bare) else ""
+        if first is not None:
+            system = [m for m in conversation.messages if m.role == "system"]
+            with contextlib.suppress(InvalidRequest):
+                other = _other_than(first.text)
+                messages = (*system, Message("user", other))
+                another = self.render(replace(conversation, messages=messages))
+                pairs = itertools.takewhile(
+                    lambda pair: pair[0] == pair[1], zip(whole, another, strict=False)
+                )
+                beginning = whole[: sum(1 for _ in pairs)]
+        return beginning, tail
 
     def form(self, prompt: str, conversation: Conversation, calling: Calling) -> AnswerForm:
         """How the answer to a rendered prompt is to be read."""
@@ -108,6 +138,11 @@ class ChatTemplate:
         if form.dialect is not None:
             shown += (*form.dialect.openers, *form.dialect.marks)
         return self.marks.hidden(shown)
+
+
+def _other_than(text: str) -> str:
+    """A message that differs in its first character."""
+    return "B" if text.lstrip().startswith("A") else "A"
 
 
 def _source(tokenizer: Any) -> str:

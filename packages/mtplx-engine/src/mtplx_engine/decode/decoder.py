@@ -54,5 +54,15 @@ class Decoder(Protocol):
             NonFiniteLogits: The logits were not numbers.
         """
 
+    def settle(self, dropped: int) -> None:
+        """The answer has ended, and no step follows.
+
+        The caches then hold what belongs to the answer and was read: all of it but for the last
+        token, which may not have been.
+
+        Args:
+            dropped: How many of the tokens drawn last do not belong to it.
+        """
+
     def report(self) -> Speculation:
         """Statistics of the rounds so far."""

@@ -85,6 +85,11 @@ class Planner:
         self._survey = _LONGEST_SURVEY
 
     @property
+    def may_draft(self) -> bool:
+        """Whether the head may draft at all."""
+        return self._depths[-1] > 0
+
+    @property
     def depth(self) -> int:
         """Tokens that the head drafts in a usual round now."""
         return self._depth

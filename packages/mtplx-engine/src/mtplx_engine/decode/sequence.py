@@ -1,18 +1,20 @@
-"""The state of one sequence on the device, and reading its prompt."""
+"""The state of one sequence on the device."""
 
 import copy
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Self
 
 from mtplx_engine.backend import mx
 
+from mtplx_engine.cache.pieces import put_rows, put_states, take_states
 from mtplx_engine.cache.rollback import cache_arrays
-from mtplx_engine.decode.scores import Score, score
 from mtplx_engine.families.head import Head
 from mtplx_engine.models.loaded import LoadedModel
 
-_SCORED_AT_ONCE = 64  # rows of logits; with 250k tokens a row is a megabyte
+# With so many pending, the head reads them even though it drafts nothing, so that a draft after a
+# long stretch without one does not cost a prefill.
+MOST_PENDING = 32
 
 
 @dataclass(slots=True)
@@ -23,7 +25,7 @@ class PendingPairs:
 
     Attributes:
         hidden: (1, r, H) states of the trunk; None when there is none.
-        tokens: The r ids that follow these positions.
+        tokens: The ids that follow these positions: r, or r - 1 while the last is not known.
     """
 
     hidden: mx.array | None = None
@@ -35,12 +37,42 @@ class PendingPairs:
         self.hidden = mx.concatenate(known, axis=1)
 
     def take(self) -> tuple[mx.array, mx.array]:
-        """Remove all pairs: (1, r, H) states and (1, r) ids."""
+        """Remove the n pairs that are whole: (1, n, H) states and (1, n) ids."""
         hidden, tokens = self.hidden, self.tokens
         assert hidden is not None
-        assert hidden.shape[1] == len(tokens)
-        self.hidden, self.tokens = None, []
-        return hidden, mx.array([tokens])
+        whole, rows = len(tokens), hidden.shape[1]
+        assert whole in {rows, rows - 1}
+        self.hidden, self.tokens = hidden[:, whole:] if whole < rows else None, []
+        return hidden[:, :whole], mx.array([tokens])
+
+    def drop(self, states: int, tokens: int) -> None:
+        """Forget the latest states and ids."""
+        if states and self.hidden is not None:
+            self.hidden = self.hidden[:, : self.hidden.shape[1] - states]
+        if tokens:
+            del self.tokens[-tokens:]
+
+
+@dataclass(frozen=True, slots=True)
+class Checkpoint:
+    """What a sequence came to at one position, for going on from there another time.
+
+    Attributes:
+        position: Tokens that were read by then.
+        states: Of layers that serve their own position only, see `cache/pieces.py`.
+        hidden: (1, 1, H), the trunk's state of the last of these tokens; None where it is not had.
+    """
+
+    position: int
+    states: dict[str, mx.array]
+    hidden: mx.array | None
+
+    def __deepcopy__(self, _: Any) -> Self:
+        return self  # nothing here ever changes
+
+    def arrays(self) -> list[mx.array]:
+        """Every array, for `mx.eval`."""
+        return [*self.states.values(), *([] if self.hidden is None else [self.hidden])]
 
 
 class SequenceState:
@@ -55,6 +87,9 @@ class SequenceState:
         head_cache: The head's; empty when this sequence does not draft.
         pending: What the head is to read next; empty when this sequence does not draft.
         length: n.
+        checkpoints: Places to go on from another time, in order; noted only where `keep` is.
+        keep: Whether they are noted.
+        head_whole: Whether the head's cache goes back to the first pair.
     """
 
     def __init__(self, model: LoadedModel, head: Head | None) -> None:
@@ -62,97 +97,68 @@ class SequenceState:
         self.head_cache: list[Any] = head.make_cache() if head else []
         self.pending = PendingPairs()
         self.length = 0
+        self.checkpoints: list[Checkpoint] = []
+        self.keep = False
+        self.head_whole = True
 
     def arrays(self) -> list[mx.array]:
         """Every array of the state, for `mx.eval`."""
-        return cache_arrays(self.caches) + cache_arrays(self.head_cache)
+        noted = [array for each in self.checkpoints for array in each.arrays()]
+        return cache_arrays(self.caches) + cache_arrays(self.head_cache) + noted
 
     def fork(self) -> Self:
         """A sequence that goes on from here on its own."""
         return copy.deepcopy(self)
 
+    def catch_up(self, head: Head) -> mx.array:
+        """Let the head read the pending pairs; return its last (1, 1, H) output."""
+        hidden, following = self.pending.take()
+        return head.read(hidden, following, self.head_cache)[:, -1:]
 
-class Prefill:
-    """Reads a prompt in chunks, so that progress shows and a cancel is heard.
+    def finish(self, head: Head | None) -> None:
+        """Note the end of the answer: everything that was read is to stand."""
+        last = None
+        if self.head_cache and head is not None and self.pending.hidden is not None:
+            rows = self.pending.hidden.shape[1]
+            del self.pending.tokens[rows - 1 :]  # a last token that was not read
+            if self.pending.tokens:
+                self.catch_up(head)
+            last = self.pending.hidden
+        self.note(last)
 
-    Args:
-        model: The model.
-        head: Its head, when the sequence is to draft.
-        sequence: Empty.
-        tokens: Ids of the prompt.
-        chunk: How many to read in one step.
-        top: How many likeliest tokens to list with the score of each token of the prompt; None:
-            no scores.
-    """
+    def note(self, hidden: mx.array | None) -> None:
+        """Note the present position as a place to go on from; `hidden` is its (1, 1, H) state."""
+        if self.keep:
+            last = None if hidden is None else mx.contiguous(hidden)
+            self.checkpoints.append(Checkpoint(self.length, take_states(self.caches), last))
 
-    def __init__(
+    def restore(
         self,
-        model: LoadedModel,
-        head: Head | None,
-        sequence: SequenceState,
-        tokens: Sequence[int],
-        *,
-        chunk: int,
-        top: int | None = None,
+        length: int,
+        rows: Sequence[Mapping[str, mx.array]],
+        head_rows: Sequence[Mapping[str, mx.array]] | None,
+        checkpoint: Checkpoint | None,
     ) -> None:
-        self._model = model
-        self._head = head
-        self._sequence = sequence
-        self._tokens = mx.array([tokens])
-        self._chunk = chunk
-        self._top = top
-        self.scores: list[Score] = []  # of the tokens after those of the latest chunk
+        """Become a sequence that has read so many tokens, without reading them.
 
-    @property
-    def total(self) -> int:
-        """Tokens of the prompt."""
-        return int(self._tokens.shape[1])
+        With a checkpoint the head's rows are the pairs before the checkpoint's own position, whose
+        state then waits for the next token. Without one, rows of the head are as many as tokens.
 
-    def step(self) -> mx.array | None:
-        """Read one chunk.
-
-        Returns:
-            (V,) logits after the last token when the prompt has been read, not yet evaluated;
-            None before.
+        Args:
+            length: Tokens.
+            rows: Their keys and values in the trunk's layers, in stretches.
+            head_rows: Rows of the head; None where they are not had: it then begins anew.
+            checkpoint: At `length`; None when the caches hold nothing but rows.
         """
-        start = self._sequence.length
-        end = min(start + self._chunk, self.total)
-        if self._model.parts is None and end == self.total and end - start > 1:
-            # Without a handle on the output head, logits come for all rows or none: read the last
-            # token by itself, so that the head is applied to one row only.
-            end -= 1
-        logits = self._read(self._tokens[:, start:end], start)
-        self._sequence.length = end
-        if end == self.total:
-            return logits
-        mx.eval(self._sequence.arrays())
-        mx.clear_cache()
-        return None
-
-    def _read(self, block: mx.array, start: int) -> mx.array:
-        """Read a block; logits after its last token, lazily: asked of the last block only."""
-        following = self._tokens[:, start + 1 : start + 1 + block.shape[1]]
-        if self._model.parts is None:
-            logits = self._model.read(block, self._sequence.caches).logits
-            self._score(lambda rows: logits[rows], following[0])
-            return logits[-1]
-        unembed = self._model.parts.unembed
-        hidden = self._model.parts.body(block, self._sequence.caches)
-        paired = following.shape[1]
-        if self._head is not None and paired:
-            self._head.read(hidden[:, :paired], following, self._sequence.head_cache)
-        if self._head is not None and paired < block.shape[1]:
-            self._sequence.pending.add_states(hidden[:, paired:])
-        self._score(lambda rows: unembed(hidden[0, rows]), following[0])
-        return unembed(hidden[0, -1])
-
-    def _score(self, logits: Any, following: mx.array) -> None:
-        """Score the tokens that follow a block, some rows at a time to bound the memory."""
-        self.scores = []
-        if self._top is None:
+        put_rows(self.caches, rows)
+        if checkpoint is not None:
+            put_states(self.caches, checkpoint.states)
+            self.checkpoints.append(checkpoint)
+        self.length = length
+        if not self.head_cache:
             return
-        for start in range(0, following.shape[0], _SCORED_AT_ONCE):
-            rows = slice(start, min(start + _SCORED_AT_ONCE, following.shape[0]))
-            scores = score(logits(rows), following[rows], self._top)
-            mx.eval(scores.arrays())
-            self.scores += scores.read(rows.stop - rows.start)
+        if head_rows:
+            put_rows(self.head_cache, head_rows)
+        self.head_whole = head_rows is not None
+        if checkpoint is not None:
+            self.pending.hidden = checkpoint.hidden

@@ -20,6 +20,7 @@ from dataclasses import dataclass, replace
 from mtplx_engine.backend import mx, read_ints
 
 from mtplx_engine.cache.rollback import cache_arrays, roll_back
+from mtplx_engine.cache.tape import Recording
 from mtplx_engine.decode.copying import NgramIndex
 from mtplx_engine.decode.decoder import Drawn
 from mtplx_engine.decode.experience import RoundCosts
@@ -29,14 +30,10 @@ from mtplx_engine.decode.planner import MOST_DRAFTS, Plan, Planner
 from mtplx_engine.decode.rules import Draft, Rule, Verdict, tokens_of
 from mtplx_engine.decode.sampling import check_finite, finite
 from mtplx_engine.decode.scores import LazyScores, score
-from mtplx_engine.decode.sequence import SequenceState
+from mtplx_engine.decode.sequence import MOST_PENDING, SequenceState
 from mtplx_engine.decode.tally import Mode, Tally
 from mtplx_engine.events import Speculation
 from mtplx_engine.models.loaded import LoadedModel, TrunkPass
-
-# With so many pending, the head reads them even though it drafts nothing, so that a draft after a
-# long stretch without one does not cost a prefill.
-_MOST_PENDING = 32
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,6 +102,7 @@ class SpeculativeDecoder:
         self._top = top
         self._last = -1  # y
         self._flight: _Flight | None = None
+        self._landed: tuple[Recording | None, int] | None = None  # how to undo more of it
         self._tally = Tally()
 
     @property
@@ -136,22 +134,36 @@ class SpeculativeDecoder:
         self._flight = None
         return self._land(flight)
 
+    def settle(self, dropped: int) -> None:
+        """See `Decoder.settle`."""
+        if not dropped or self._landed is None:
+            return
+        # The last token of a round was not read, so one position fewer is to be undone.
+        recording, fed = self._landed
+        undo = dropped - 1
+        roll_back(self._sequence.caches, recording, fed=fed, keep=fed - undo)
+        self._sequence.length -= undo
+        if self._head is not None:
+            self._sequence.pending.drop(undo, dropped)
+
     def report(self) -> Speculation:
         """Statistics of the rounds so far."""
         without_head: Mode = "plain" if self._drafting.copies is None else "copy"
-        mode = without_head if self._head is None else "mtp"
+        mode = "mtp" if self._drafting.planner.may_draft else without_head
         return self._tally.report(mode, self._rule.name, depth=self._drafting.planner.depth)
 
     def _launch(self, room: int) -> _Flight:
         began = self._drafting.costs.begin()
+        self._landed = None
         position = self._sequence.length + 1
         plan = self._plan(room, position)
         drafts = [Draft(mx.array(token)) for token in plan.given]
         if plan.lane == "mtp" and plan.drafts:
             drafts = self._draft(plan.drafts, position)
             plan = replace(plan, drafts=len(drafts))
-        elif len(self._sequence.pending.tokens) >= _MOST_PENDING:
-            self._commit()
+        elif len(self._sequence.pending.tokens) >= MOST_PENDING:
+            assert self._head is not None
+            self._sequence.catch_up(self._head)
         block = mx.stack([mx.array(self._last), *tokens_of(drafts)])[None]
         verified = self._model.read(block, self._sequence.caches, recording=len(drafts) > 0)
         verdict = self._judge(verified.logits, drafts, position)
@@ -188,17 +200,11 @@ class SpeculativeDecoder:
             return self._rule.judge(logits, drafts, position)
         return Verdict(mx.array(0), self._rule.token(logits[0], position)[None])
 
-    def _commit(self) -> mx.array:
-        """Let the head read the pending pairs; return its last (1, 1, H) output."""
-        assert self._head is not None
-        hidden, following = self._sequence.pending.take()
-        return self._head.read(hidden, following, self._sequence.head_cache)[:, -1:]
-
     def _draft(self, depth: int, position: int) -> list[Draft]:
         """Commit what is known, then guess; leaves only committed pairs in the head's cache."""
         cache, masking = self._sequence.head_cache, self._drafting.masking
-        state = self._commit()
         assert self._head is not None
+        state = self._sequence.catch_up(self._head)
         committed = cache[0].offset
         drafts: list[Draft] = []
         while len(drafts) < depth and (masking is None or masking.open_to_head):
@@ -224,6 +230,7 @@ class SpeculativeDecoder:
         if self._head is not None and verified.hidden is not None:
             self._sequence.pending.add_states(verified.hidden[:, :keep])
         self._sequence.length += keep
+        self._landed = verified.recording, keep
         self._drafting.planner.observe(plan, accepted)
         self._tally.count(plan, accepted)
         self._emit(tokens[:keep], accepted=accepted)

@@ -24,6 +24,7 @@ from mtplx_engine.decode.sequence import SequenceState
 from mtplx_engine.decode.speculative import Drafting, SpeculativeDecoder
 from mtplx_engine.decode.stopping import StopMatcher
 from mtplx_engine.events import FinishReason, Timings
+from mtplx_engine.runtime.bank import Lease
 from mtplx_engine.runtime.mailbox import Ended, Piece
 from mtplx_engine.runtime.memory import PeakMeter
 from mtplx_engine.runtime.prepare import Prepared
@@ -42,6 +43,7 @@ class Answer:
         seat: Who reads it.
         sequence: Where the prompt was read; this answer's own.
         logits: (V,), the last output of the prompt, not yet evaluated.
+        lease: Of the session cache.
         choice: Which of the request's answers it is.
         began: `time.perf_counter()` when the prompt began to be read.
         queue_s: Seconds that the request had waited by then.
@@ -55,6 +57,7 @@ class Answer:
         seat: Seat,
         sequence: SequenceState,
         logits: mx.array,
+        lease: Lease,
         *,
         choice: int,
         began: float,
@@ -62,14 +65,17 @@ class Answer:
         meter: PeakMeter,
     ) -> None:
         self.seats = (seat,)
+        self._shared = shared
         self._request = request
+        self._sequence = sequence
+        self._lease = lease
+        self._tokens: list[int] = []
         self._mailbox = seat.mailbox
         self._logits: mx.array | None = logits
         self._decoder = _make_decoder(shared, request, sequence, choice)
         self._text = Detokenizer(shared.model.tokenizer.decode, request.hidden)
         self._stop = StopMatcher(request.stop)
         self._likelihoods = shared.likelihoods
-        self._emitted = 0
         self._began = began
         self._queue_s = queue_s
         self._first_token = 0.0
@@ -80,19 +86,36 @@ class Answer:
         with self._meter:
             drawn = self._draw()
             texts, reason = self._settle(drawn.tokens)
+            self._tokens += drawn.tokens[: len(texts)]
             if reason is None:
                 # From here on the device works while the tokens are handed out.
-                self._decoder.ahead(most=self._request.max_tokens - self._emitted)
+                self._decoder.ahead(most=self._request.max_tokens - len(self._tokens))
         scores = self._likelihoods.of(drawn.scores[: len(texts)])
         self._mailbox.put(Piece(texts, scores))
         if reason is None:
             return (self,)
         self._mailbox.put(self._ended(reason))
         self.seats[0].on_end()
+        # Only now: nobody waits for what follows.
+        if self._lease.keeps:
+            self._keep(dropped=len(drawn.tokens) - len(texts))
         return ()
 
+    def leave(self) -> None:
+        """See `Turn.leave`: the prompt is kept; a round may be in flight behind it."""
+        tokens = self._request.tokens
+        self._shared.bank.keep(self._lease, self._sequence, tokens, self._request.cuts)
+
+    def _keep(self, dropped: int) -> None:
+        self._decoder.settle(dropped)
+        self._sequence.finish(self._shared.model.head)
+        prompt = self._request.tokens
+        tokens = [*prompt, *self._tokens][: self._sequence.length]
+        cuts = *self._request.cuts, len(prompt)
+        self._shared.bank.keep(self._lease, self._sequence, tokens, cuts)
+
     def _draw(self) -> Drawn:
-        left = self._request.max_tokens - self._emitted
+        left = self._request.max_tokens - len(self._tokens)
         if self._logits is not None:
             logits, self._logits = self._logits, None
             drawn = self._decoder.first(logits, more=left > 1)
@@ -106,19 +129,18 @@ class Answer:
     def _settle(self, tokens: list[int]) -> tuple[tuple[str, ...], FinishReason | None]:
         """Turn tokens into text up to the point where the answer ends; drop what comes after."""
         texts: list[str] = []
-        for token in tokens:
-            text, reason = self._settle_one(token)
+        for emitted, token in enumerate(tokens, len(self._tokens) + 1):
+            text, reason = self._settle_one(token, emitted)
             texts.append(text)
             if reason is not None:
                 return tuple(texts), reason
         return tuple(texts), None
 
-    def _settle_one(self, token: int) -> tuple[str, FinishReason | None]:
-        self._emitted += 1
+    def _settle_one(self, token: int, emitted: int) -> tuple[str, FinishReason | None]:
         if token in self._request.end_tokens:
             return self._last_text(), "stop"
         text = self._stop.feed(self._text.add(token))
-        if self._stop.hit is None and self._emitted == self._request.max_tokens:
+        if self._stop.hit is None and emitted == self._request.max_tokens:
             text += self._last_text()
             # What was held back may have completed a stop string just now.
             return text, "stop" if self._stop.hit is not None else "length"
@@ -137,7 +159,11 @@ class Answer:
             decode_s=now - self._first_token,
         )
         prompt, how = len(self._request.tokens), self._decoder.report()
-        return Ended(reason, self._stop.hit, prompt, how, timings, self._meter.bytes)
+        return Ended(
+            *(reason, self._stop.hit, prompt, how, timings),
+            peak_memory=self._meter.bytes,
+            restored=self._lease.restored,
+        )
 
 
 def _make_decoder(

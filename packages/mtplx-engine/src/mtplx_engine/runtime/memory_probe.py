@@ -9,7 +9,8 @@ from mtplx_engine.backend import mx
 from mlx_lm.models.cache import CacheList, KVCache
 
 from mtplx_engine.cache.rollback import cache_arrays
-from mtplx_engine.decode.sequence import Prefill, SequenceState
+from mtplx_engine.decode.prefill import Prefill
+from mtplx_engine.decode.sequence import SequenceState
 from mtplx_engine.models.loaded import LoadedModel
 
 STEP: int = KVCache.step  # positions by which attention caches grow

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, fields
 from typing import Any
 
+from mtplx_engine.caching import CacheUse
 from mtplx_engine.chat.answer_grammar import answer_grammar
 from mtplx_engine.chat.parser import AnswerForm
 from mtplx_engine.chat.template import ChatTemplate
@@ -48,6 +49,9 @@ class Prepared:
         end_tokens: Ids that end the answer.
         logprobs: Likeliest tokens to list with each token's score; None: no scores.
         prompt_logprobs: The same for the prompt.
+        session: What the client calls the conversation.
+        caching: What the session cache is used for.
+        cuts: Positions where the prompt's parts end, rising: the system prompt, the messages.
     """
 
     tokens: list[int]
@@ -67,6 +71,9 @@ class Prepared:
     end_tokens: frozenset[int]
     logprobs: int | None
     prompt_logprobs: int | None
+    session: str | None = None
+    caching: CacheUse = "keep"
+    cuts: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,6 +149,9 @@ class Preparer:
             end_tokens=end_tokens,
             logprobs=request.logprobs,
             prompt_logprobs=request.prompt_logprobs,
+            session=request.session,
+            caching=request.caching,
+            cuts=self._cuts(request, tokens) if request.caching == "keep" else (),
         )
 
     def count(self, request: ChatRequest) -> int:
@@ -172,6 +182,27 @@ class Preparer:
         if not tokens:
             raise InvalidRequest("The prompt is empty.", "prompt")
         return tokens, form
+
+    def _cuts(self, request: ChatRequest, tokens: list[int]) -> tuple[int, ...]:
+        """Where a later request is likely to leave this prompt.
+
+        After the system prompt, for other conversations; and after the messages, because what
+        follows there to begin an answer (a thought's opening, for example) may be written in
+        another way once the answer is a part of the history.
+        """
+        if not isinstance(request.prompt, Conversation):
+            return ()
+        system, tail = self.template.parts(request.prompt)
+        after_system = self._shared(system, tokens)
+        before_tail = len(tokens) - len(self.tokenizer.encode(tail, add_special_tokens=False))
+        inside = {after_system, before_tail if tail else 0}
+        return tuple(sorted(cut for cut in inside if 0 < cut < len(tokens)))
+
+    def _shared(self, beginning: str, tokens: list[int]) -> int:
+        """How many of its tokens a prompt has in common with a text that it begins with."""
+        own = self.tokenizer.encode(beginning, add_special_tokens=False) if beginning else []
+        pairs = enumerate(zip(own, tokens, strict=False))
+        return next((at for at, (a, b) in pairs if a != b), min(len(own), len(tokens)))
 
     def _echo(self, request: ChatRequest, tokens: list[int]) -> Echo:
         match request.prompt:

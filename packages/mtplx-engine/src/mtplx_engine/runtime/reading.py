@@ -4,7 +4,8 @@ import time
 
 from mtplx_engine.backend import mx
 
-from mtplx_engine.decode.sequence import Prefill, SequenceState
+from mtplx_engine.decode.prefill import Prefill
+from mtplx_engine.decode.sequence import SequenceState
 from mtplx_engine.events import PrefillProgress, PromptScored, Speculation, Timings
 from mtplx_engine.runtime.answer import Answer
 from mtplx_engine.runtime.mailbox import Ended, Item
@@ -39,14 +40,18 @@ class Reading:
         self._began = time.perf_counter()
         self._meter = PeakMeter()
         model = shared.model
-        head = model.head if request.depths[-1] else None
+        self._lease = shared.bank.begin(request)
+        # What is kept serves later turns too, and these may draft.
+        head = model.head if request.depths[-1] or self._lease.keeps else None
         self._sequence = SequenceState(model, head)
+        shared.bank.fill(self._lease, self._sequence)
         self._prefill = Prefill(
             model,
             head,
             self._sequence,
             request.tokens,
             chunk=shared.chunk,
+            stops=shared.bank.stops(request),
             top=request.prompt_logprobs,
         )
 
@@ -77,6 +82,7 @@ class Reading:
             seat,
             sequence,
             logits,
+            self._lease,
             choice=choice,
             began=self._began,
             queue_s=self._began - self._submitted,
@@ -89,9 +95,20 @@ class Reading:
         prompt = len(self._request.tokens)
         for seat in self.seats:
             nothing = Speculation("plain", 0, None, 0, (), ())
-            seat.mailbox.put(Ended("length", None, prompt, nothing, timings, self._meter.bytes))
+            ended = Ended(
+                *("length", None, prompt, nothing, timings),
+                peak_memory=self._meter.bytes,
+                restored=self._lease.restored,
+            )
+            seat.mailbox.put(ended)
             seat.on_end()
+        self.leave()
         return ()
+
+    def leave(self) -> None:
+        """See `Turn.leave`: what was read of the prompt is kept."""
+        tokens = self._request.tokens[: self._sequence.length]
+        self._shared.bank.keep(self._lease, self._sequence, tokens, self._request.cuts)
 
     def _tell(self, item: Item) -> None:
         for seat in self.seats:

@@ -5,6 +5,7 @@ from typing import Self
 
 from mtplx_engine.decode.experience import Experience
 from mtplx_engine.models.loaded import LoadedModel
+from mtplx_engine.runtime.bank import SessionBank
 from mtplx_engine.runtime.likelihoods import Likelihoods
 from mtplx_engine.runtime.memory_cost import SequenceCost
 
@@ -19,6 +20,7 @@ class Resources:
         likelihoods: Names its tokens.
         cost: What a sequence takes of the memory.
         chunk: Tokens of a prompt read in one step.
+        bank: The session cache.
     """
 
     model: LoadedModel
@@ -26,9 +28,10 @@ class Resources:
     likelihoods: Likelihoods
     cost: SequenceCost
     chunk: int
+    bank: SessionBank
 
     @classmethod
-    def of(cls, model: LoadedModel, *, chunk: int) -> Self:
+    def of(cls, model: LoadedModel, bank: SessionBank, *, chunk: int) -> Self:
         """Measure a model that has just been loaded."""
         return cls(
             model,
@@ -36,4 +39,5 @@ class Resources:
             Likelihoods(model.tokenizer),
             SequenceCost.measure(model, chunk=chunk),
             chunk,
+            bank,
         )

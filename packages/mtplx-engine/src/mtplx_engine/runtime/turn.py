@@ -49,6 +49,9 @@ class Turn(Protocol):
     def seats(self) -> tuple[Seat, ...]:
         """Whose answers it works on."""
 
+    def leave(self) -> None:
+        """Nobody waits for the answers any more: give what was computed to the session cache."""
+
     def step(self) -> "tuple[Turn, ...]":
         """Do one unit of work.
 

@@ -18,6 +18,7 @@ from mtplx_engine.backend import mx
 
 from mtplx_engine.errors import EngineError, EngineFailed
 from mtplx_engine.models.loaded import LoadedModel
+from mtplx_engine.runtime.bank import SessionBank
 from mtplx_engine.runtime.memory import apply_limits, available_bytes
 from mtplx_engine.runtime.memory_cost import check
 from mtplx_engine.runtime.prepare import Prepared
@@ -62,16 +63,19 @@ class Worker:
         *,
         max_active: int,
         prefill_chunk: int,
+        make_bank: Callable[[LoadedModel], SessionBank],
         on_failure: Callable[[EngineFailed], None],
     ) -> None:
         self._load = load
         self._max_active = max_active
         self._prefill_chunk = prefill_chunk
+        self._make_bank = make_bank
         self._on_failure = on_failure
         self._inbox: queue.SimpleQueue[Job | _Call | _Stop] = queue.SimpleQueue()
         self._waiting: deque[Job] = deque()
         self._active: deque[Turn] = deque()
         self._model: Future[LoadedModel] = Future()
+        self.bank: SessionBank  # once `start` has returned
         self._lock = threading.Lock()
         self._failure: EngineFailed | None = None
         self._thread = threading.Thread(target=self._run, name="mtplx-mlx", daemon=True)
@@ -123,6 +127,7 @@ class Worker:
         try:
             apply_limits()
             model = self._load()
+            self.bank = self._make_bank(model)
         except BaseException as error:
             self._model.set_exception(error)
             _release_streams()
@@ -140,12 +145,15 @@ class Worker:
         _release_streams()
 
     def _serve(self, model: LoadedModel) -> None:
-        shared = Resources.of(model, chunk=self._prefill_chunk)
+        shared = Resources.of(model, self.bank, chunk=self._prefill_chunk)
         while True:
-            if not self._receive(wait=not self._active and not self._waiting):
+            idle = not self._active and not self._waiting and not self.bank.busy
+            if not self._receive(wait=idle):
                 return
+            self.bank.work()
             self._drop_cancelled()
-            while self._waiting and len(self._active) < self._max_active:
+            # What waits may go on from what is being put away.
+            while not self.bank.busy and self._waiting and len(self._active) < self._max_active:
                 self._admit(shared, self._waiting[0])
                 self._waiting.popleft()
             if self._active:
@@ -178,7 +186,11 @@ class Worker:
         def open_turn() -> tuple[Turn, ...]:
             asked, answers = job.request, len(job.seats)
             estimate = shared.cost.estimate(len(asked.tokens), asked.max_tokens, answers=answers)
-            check(estimate, available_bytes())
+            available = available_bytes()
+            if available is not None and estimate.total > available:
+                shared.bank.shed(estimate.total - available)
+                available = available_bytes()
+            check(estimate, available)
             reading = Reading(shared, asked, job.seats, submitted=job.submitted)
             return (reading,)
 
@@ -190,6 +202,8 @@ class Worker:
         It keeps its place meanwhile, so that its readers are told if the thread dies in this step.
         """
         current = self._active[0]
+        if _all_left(current.seats):
+            current.leave()
         following = _attempt(current.seats, current.step)
         self._active.popleft()
         self._active += following
