@@ -24,7 +24,7 @@ from machine import describe_machine, today, versions
 from measure import MODEL, RESULTS, TOKENS, TURNS, Compare, keep, record, results, table
 from pytest_benchmark.fixture import BenchmarkFixture
 
-from mtplx_engine import Engine, EngineOptions
+from mtplx_engine import Engine, EngineOptions, SessionCacheOptions
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -41,7 +41,8 @@ def about() -> None:
 
 @pytest.fixture(scope="session")
 def engine() -> Iterator[Engine]:
-    with Engine.open(EngineOptions(MODEL, mtp="on")) as engine:
+    options = EngineOptions(MODEL, mtp="on", session_cache=SessionCacheOptions(ram=0))
+    with Engine.open(options) as engine:
         model = engine.model
         keep({"id": model.id, "dtype": model.dtype, "parameters": model.parameters}, "model")
         yield engine

@@ -22,7 +22,9 @@ def answer(client: httpx.Client, **fields: Any) -> dict[str, Any]:
 
 
 def what_was_said(reply: dict[str, Any]) -> tuple[Any, ...]:
-    choice, usage = reply["choices"][0], reply["usage"]
+    choice = reply["choices"][0]
+    # What the session cache held is the one thing that may differ.
+    usage = {name: count for name, count in reply["usage"].items() if "details" not in name}
     message = choice["message"]
     return message["content"], message.get("reasoning_content"), choice["finish_reason"], str(usage)
 

@@ -14,7 +14,7 @@ from rich.progress import (
 )
 
 from mtplx_cli.options import Acceptance, Blas
-from mtplx_engine import Engine, EngineOptions
+from mtplx_engine import Engine, EngineOptions, SessionCacheOptions
 from mtplx_engine.info import LoadProgress
 
 
@@ -28,6 +28,7 @@ def engine_options(
     copy_lane: bool,
     max_active: int = EngineOptions().max_active,
     queue_limit: int = EngineOptions().queue_limit,
+    session_cache_ram: int | None = None,
 ) -> EngineOptions:
     """Options as the engine takes them.
 
@@ -44,6 +45,7 @@ def engine_options(
         copy_lane=copy_lane,
         max_active=max_active,
         queue_limit=queue_limit,
+        session_cache=SessionCacheOptions(ram=session_cache_ram),
     )
 
 

@@ -38,6 +38,14 @@ AcceptanceOption = Annotated[
         " rejection: accepts a little more; auto: coupled with a seed, rejection without."
     ),
 ]
+SessionCacheOption = Annotated[
+    str,
+    typer.Option(
+        metavar="SIZE",
+        help="Memory for what later turns go on from, like 8GiB; 0 keeps nothing; auto takes half"
+        " of what is free once the model is loaded.",
+    ),
+]
 BlasOption = Annotated[
     Blas,
     typer.Option(

@@ -9,7 +9,8 @@ from rich.console import Console
 from mtplx_cli._version import __version__
 from mtplx_cli.console import status_console
 from mtplx_cli.opening import open_engine
-from mtplx_engine import ChatEngine, EngineOptions, ModelInfo
+from mtplx_cli.sizes import show_size
+from mtplx_engine import CacheStatus, ChatEngine, EngineOptions, ModelInfo
 from mtplx_server.process import run
 from mtplx_server.settings import ServerSettings
 
@@ -28,6 +29,7 @@ def serve_model(options: EngineOptions, settings: ServerSettings) -> int:
     def open_with_banner() -> ChatEngine:
         engine = open_engine(options, console, verbose=True)
         _show_model(console, engine.model)
+        _show_cache(console, engine.cache_status())
         served.append(engine.model.id)
         return engine
 
@@ -58,6 +60,11 @@ def _show_model(console: Console, model: ModelInfo) -> None:
         rows.append(("", f"depth {depth}, at most {model.max_depth}"))
     for label, text in (*rows, ("Backend", model.backend)):
         console.print(f"{label:<8} {text}", markup=False)
+
+
+def _show_cache(console: Console, cache: CacheStatus) -> None:
+    text = cache.trouble or f"up to {show_size(cache.ram.limit)} in memory"
+    console.print(f"{'Sessions':<8} {text}", markup=False)
 
 
 def _show_url(console: Console, url: str, model: str) -> None:

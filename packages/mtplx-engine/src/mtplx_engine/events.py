@@ -26,13 +26,14 @@ class Usage:
         prompt_tokens: Tokens of the rendered prompt.
         completion_tokens: Tokens drawn, the end token and reasoning included.
         reasoning_tokens: Those of them that were reasoning.
-        cached_tokens: Tokens of the prompt that were not computed again; at most all but one.
+        cached_tokens: Tokens of the prompt that were not computed again; at most all but one. It
+            does not count in comparisons: it says how an answer came about, not what it is.
     """
 
     prompt_tokens: int
     completion_tokens: int
     reasoning_tokens: int
-    cached_tokens: int = 0
+    cached_tokens: int = field(default=0, compare=False)
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,6 +9,7 @@ from mtplx_server.http.failures import EnvelopeErrorHandler
 from mtplx_server.http.middleware import request_id
 from mtplx_server.http.mount import mount
 from mtplx_server.protocols import (
+    admin,
     anthropic_messages,
     health,
     models,
@@ -28,6 +29,7 @@ APIS = (
     anthropic_messages.PROTOCOL,
     openai_responses.PROTOCOL,
     ollama.PROTOCOL,
+    admin.PROTOCOL,
 )
 PROTOCOLS = (*APIS, openapi.protocol(APIS))
 

@@ -4,7 +4,14 @@ from typing import Annotated
 
 import typer
 
-from mtplx_cli.options import AcceptanceOption, BlasOption, CopyOption, DepthOption, MTPOption
+from mtplx_cli.options import (
+    AcceptanceOption,
+    BlasOption,
+    CopyOption,
+    DepthOption,
+    MTPOption,
+    SessionCacheOption,
+)
 
 
 def serve(
@@ -25,6 +32,7 @@ def serve(
     copy_lane: CopyOption = True,
     acceptance: AcceptanceOption = "auto",
     blas: BlasOption = "auto",
+    session_cache_ram: SessionCacheOption = "auto",
     max_active_requests: Annotated[
         int, typer.Option(min=1, help="Requests that take turns; the rest wait.")
     ] = 4,
@@ -81,6 +89,7 @@ def serve(
             blas=blas,
             max_active=max_active_requests,
             queue_limit=queue_limit,
+            session_cache_ram=_size(session_cache_ram),
         ),
         ServerSettings(
             host=host,
@@ -95,3 +104,14 @@ def serve(
         ),
     )
     raise typer.Exit(code)
+
+
+def _size(text: str) -> int | None:
+    from mtplx_cli.sizes import parse_size  # noqa: PLC0415
+
+    if text == "auto":
+        return None
+    try:
+        return parse_size(text)
+    except ValueError as error:
+        raise typer.BadParameter(str(error), param_hint="--session-cache-ram") from None

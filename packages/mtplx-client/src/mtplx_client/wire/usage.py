@@ -27,6 +27,26 @@ class Usage(WireReply):
     completion_tokens_details: CompletionTokensDetails | None = None
 
 
+class CacheReport(WireReply):
+    """What the session cache did for a request; of several prompts, for the first.
+
+    Attributes:
+        source: Where the beginning of the prompt came from: `ram`, `disk`, or None when all of it
+            was computed.
+        cached_tokens: Tokens of the prompt that were not computed; at most all but one.
+        cold_because: Why all was computed; None when it was not.
+        prefix_diverged_at: The position at which the prompt leaves the most similar text that is
+            known; None where it does not.
+        session: The conversation that the request belongs to, or None.
+    """
+
+    source: str | None
+    cached_tokens: int
+    cold_because: str | None
+    prefix_diverged_at: int | None
+    session: str | None
+
+
 class Report(WireReply):
     """How the answers were made; under `mtplx` in a reply, and at the end of a stream.
 
@@ -58,7 +78,7 @@ class Report(WireReply):
         decode_s: Seconds from the first token to the last.
         first_token_s: Seconds from the request to the first token.
         total_s: Seconds from the request to the last token.
-        prefill_tokens_per_s: Speed of reading the prompt; None when it took no time.
+        prefill_tokens_per_s: Speed of computing the prompt; None when it took no time.
         tokens_per_s: Speed of decoding; None when there was only one token.
         peak_memory: Most bytes that MLX held while this request had its turns.
         stop_sequence: The stop string that ended the first answer, or None.
@@ -70,6 +90,7 @@ class Report(WireReply):
         broken_calls: Calls that stayed incomplete.
         dropped_calls: Calls after the first, where `parallel_tool_calls` is false.
         ignored_fields: Request fields that had no effect.
+        cache: What the session cache did.
     """
 
     request_id: str
@@ -106,3 +127,4 @@ class Report(WireReply):
     broken_calls: int = 0
     dropped_calls: int = 0
     ignored_fields: list[str] = Field(default_factory=list)
+    cache: CacheReport | None = None

@@ -107,6 +107,8 @@ class Reading:
 
     def leave(self) -> None:
         """See `Turn.leave`: what was read of the prompt is kept."""
+        if self._sequence.length not in {0, *(at.position for at in self._sequence.checkpoints)}:
+            self._sequence.note(None)
         tokens = self._request.tokens[: self._sequence.length]
         self._shared.bank.keep(self._lease, self._sequence, tokens, self._request.cuts)
 

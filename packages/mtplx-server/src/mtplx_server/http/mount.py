@@ -1,7 +1,7 @@
 """Binds the endpoints of a protocol to routes."""
 
 import asyncio
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from typing import Any, cast
 from urllib.parse import unquote
 
@@ -11,6 +11,7 @@ from mtplx_client.wire.base import WireRequest
 from mtplx_engine.events import ChatResult, Event, Started
 from mtplx_engine.interface import ChatEngine
 from mtplx_engine.runtime.generation import Generation, fold
+from mtplx_server.errors import Problem, RequestRefused
 from mtplx_server.http.body import parse_body, read_body
 from mtplx_server.http.framing import FRAMINGS, Framing
 from mtplx_server.http.merging import bursts
@@ -21,6 +22,7 @@ from mtplx_server.http.stream import pump
 from mtplx_server.protocols.base import (
     Action,
     ApiProtocol,
+    Command,
     Count,
     Decoded,
     Endpoint,
@@ -30,6 +32,7 @@ from mtplx_server.protocols.base import (
     Snapshot,
     Visit,
 )
+from mtplx_server.protocols.session import with_session
 from mtplx_server.settings import ServerSettings
 
 Handler = Callable[..., Coroutine[Any, Any, HTTPResponse | None]]
@@ -47,7 +50,8 @@ def mount(
             endpoint.path,
             methods=["GET", "HEAD"] if looks_up else ["POST"],
             name=f"{protocol.name}_{at}",
-            stream=not looks_up,  # the handler reads the body, see read_body
+            # The handler reads the body, see read_body; where there is none to read, Sanic does.
+            stream=not isinstance(endpoint, Lookup | Command),
             ctx_protocol=protocol,
         )
 
@@ -65,17 +69,36 @@ def _handler(endpoint: Endpoint, engine: ChatEngine, settings: ServerSettings) -
             return _action(endpoint, engine, settings, read)
         case Lookup():
             return _lookup(endpoint, engine)
+        case Command():
+            return _command(endpoint, engine)
 
 
 def _lookup(endpoint: Lookup, engine: ChatEngine) -> Handler:
     async def handle(request: Request, **rest: str) -> HTTPResponse:
-        snapshot = Snapshot(engine.model, engine.status())
-        headers = {name.lower(): value for name, value in request.headers.items()}
-        visit = Visit(unquote("".join(rest.values())), headers)
+        snapshot = Snapshot(engine.model, engine.status(), cache=engine.cache_status())
+        visit = Visit(unquote("".join(rest.values())), _headers(request))
         status, reply = endpoint.answer(snapshot, visit)
         return json_reply(reply, status)
 
     return handle
+
+
+def _command(endpoint: Command, engine: ChatEngine) -> Handler:
+    async def handle(request: Request, **rest: str) -> HTTPResponse:
+        _refuse_other_sites(request)
+        named = unquote("".join(rest.values()))
+        done = await asyncio.wrap_future(endpoint.run(engine, named))
+        return json_reply(endpoint.encode(done, named))
+
+    return handle
+
+
+def _refuse_other_sites(request: Request) -> None:
+    """A page of another site can send a POST without a body; browsers then name the site."""
+    origin = request.headers.getone("origin", None)
+    if origin is not None and origin.partition("://")[2] != request.host:
+        text = f"A page of {origin} may not do this."
+        raise RequestRefused(Problem(403, "invalid_request_error", text, "forbidden_origin"))
 
 
 def _action(endpoint: Action, engine: ChatEngine, settings: ServerSettings, read: Read) -> Handler:
@@ -104,7 +127,7 @@ def _generate(
     async def handle(request: Request) -> HTTPResponse | None:
         body = await read(request, endpoint.wire)
         decoded = endpoint.decode(body, _served(engine, settings), request_id(request))
-        generations = _submit(engine, decoded)
+        generations = _submit(engine, decoded, _headers(request), body)
         try:
             if decoded.stream:
                 await _stream(request, generations, decoded, framing, settings)
@@ -124,8 +147,16 @@ def _served(engine: ChatEngine, settings: ServerSettings) -> Served:
     )
 
 
-def _submit(engine: ChatEngine, decoded: Decoded) -> Sequence[Generation]:
-    return engine.submit_batch(decoded.requests, decoded.choices) if decoded.requests else ()
+def _submit(
+    engine: ChatEngine, decoded: Decoded, headers: Mapping[str, str], body: WireRequest
+) -> Sequence[Generation]:
+    fields = {**dict(body), **(body.model_extra or {})}
+    asked = [with_session(each, headers, fields) for each in decoded.requests]
+    return engine.submit_batch(asked, decoded.choices) if asked else ()
+
+
+def _headers(request: Request) -> dict[str, str]:
+    return {name.lower(): value for name, value in request.headers.items()}
 
 
 async def _results(generations: Sequence[Generation]) -> list[ChatResult]:

@@ -1,17 +1,20 @@
 """What a protocol is made of: how requests are read and how answers are written.
 
 A protocol is a list of endpoints and an error envelope. An endpoint generates (some `ChatRequest`s
-in, streams of `Event`s out), counts tokens, acts, or looks something up. The unstreamed answer is
-written from the folded events, the streamed one event by event; both must say the same.
+in, streams of `Event`s out), counts tokens, acts, looks something up, or commands. The unstreamed
+answer is written from the folded events, the streamed one event by event; both must say the same.
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from concurrent.futures import Future
+from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple, Protocol
 
 from mtplx_client.wire.base import WireReply, WireRequest
+from mtplx_engine.caching import CacheStatus
 from mtplx_engine.events import ChatResult, Event, Started
 from mtplx_engine.info import EngineStatus, ModelInfo
+from mtplx_engine.interface import ChatEngine
 from mtplx_engine.request import ChatRequest
 from mtplx_server.errors import Problem
 
@@ -147,11 +150,13 @@ class Snapshot:
         model: What is being served.
         status: State and load.
         strict_model: Whether other model names are refused.
+        cache: What the session cache holds.
     """
 
     model: ModelInfo
     status: EngineStatus
     strict_model: bool = False
+    cache: CacheStatus = field(default_factory=CacheStatus)
 
 
 @dataclass(frozen=True, slots=True)
@@ -205,7 +210,26 @@ class Lookup:
     statuses: tuple[int, ...] = (200,)
 
 
-Endpoint = Generate | Count | Action | Lookup
+@dataclass(frozen=True, slots=True)
+class Command:
+    """A POST endpoint without a body that has the engine do something and waits for it.
+
+    Attributes:
+        path: Where it lives; a segment `<name:path>` takes what stands in its place.
+        summary: What it does, in a line.
+        run: Turns (engine, what stands in the path) into what is waited for.
+        encode: Writes (what came of it, what stands in the path).
+        reply: Type of that.
+    """
+
+    path: str
+    summary: str
+    run: Callable[[ChatEngine, str], "Future[Any]"]
+    encode: Callable[[Any, str], WireReply]
+    reply: type[WireReply]
+
+
+Endpoint = Generate | Count | Action | Lookup | Command
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,13 +8,13 @@ MAX_CHOICES = 128
 
 # Of both surfaces.
 OTHER_FIELDS = (
-    Field("metadata", "harmless", "Labels for somebody else's records."),
-    Field("prompt_cache_key", "harmless", "Nothing is kept between requests yet."),
-    Field("prompt_cache_options", "harmless", "Nothing is kept between requests yet."),
-    Field("prompt_cache_retention", "harmless", "Nothing is kept between requests yet."),
+    Field("metadata", "harmless", "Labels; a `session_id` or `chat_id` names the conversation."),
+    Field("prompt_cache_key", "harmless", "Names the conversation for the session cache."),
+    Field("prompt_cache_options", "harmless", "What was computed is kept anyway."),
+    Field("prompt_cache_retention", "harmless", "What was computed is kept while there is room."),
     Field("safety_identifier", "harmless", "Names an end user."),
     Field("service_tier", "harmless", "There is one tier."),
-    Field("user", "harmless", "Names an end user."),
+    Field("user", "harmless", "Names the conversation where nothing else does."),
     Field("store", "ignored", "Nothing is stored.", (False,)),
 )
 

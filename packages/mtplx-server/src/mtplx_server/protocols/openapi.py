@@ -10,7 +10,15 @@ from pydantic_core.core_schema import ModelSchema
 from mtplx_client.wire.base import WireReply
 from mtplx_client.wire.error import ErrorReply
 from mtplx_server._version import __version__
-from mtplx_server.protocols.base import Action, ApiProtocol, Count, Endpoint, Generate, Lookup
+from mtplx_server.protocols.base import (
+    Action,
+    ApiProtocol,
+    Command,
+    Count,
+    Endpoint,
+    Generate,
+    Lookup,
+)
 from mtplx_server.protocols.openai_error import error_reply
 from mtplx_server.protocols.wire_docs import described, purpose
 
@@ -28,6 +36,7 @@ _FAILURES = {
     "507": "The request needs more memory than there is.",
 }
 _UNKNOWN = {"404": "There is nothing of that name."}
+_FORBIDDEN = {"403": "A page of another site asked."}
 _OTHERS = {"default": "Any other failure."}
 
 
@@ -86,6 +95,8 @@ def _models(protocols: Sequence[ApiProtocol]) -> set[type[Any]]:
                     models |= {wire, reply}
                 case Lookup(replies=replies):
                     models |= {*replies}
+                case Command(reply=reply):
+                    models.add(reply)
     return models
 
 
@@ -116,6 +127,12 @@ def _operation(endpoint: Endpoint, protocol: ApiProtocol, schemas: Schemas) -> J
         replies = _found(endpoint, schemas)
         if parameter := _PARAMETER.search(endpoint.path):
             failures = _UNKNOWN
+            rest = {"parameters": [_parameter(parameter[1])]}
+    elif isinstance(endpoint, Command):
+        method, failures = "post", _FORBIDDEN
+        done = {"description": "What was done.", "content": _json(schemas[endpoint.reply])}
+        rest, replies = {}, {"200": done}
+        if parameter := _PARAMETER.search(endpoint.path):
             rest = {"parameters": [_parameter(parameter[1])]}
     else:
         method, failures = "post", _FAILURES

@@ -4,7 +4,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import zip_longest
 
-from mtplx_client.wire.usage import Report
+from mtplx_client.wire.usage import CacheReport, Report
+from mtplx_engine.caching import Restored
 from mtplx_engine.constraint import Grammar, JsonObject, JsonSchema, Lark, Regex
 from mtplx_engine.events import Finished
 
@@ -58,6 +59,7 @@ def count(finished: Sequence[Finished], choices: int) -> Counts:
     """
     return Counts(
         prompt=sum(each.usage.prompt_tokens for each in finished[::choices]),
+        cached=sum(each.usage.cached_tokens for each in finished[::choices]),
         completion=sum(each.usage.completion_tokens for each in finished),
         reasoning=sum(each.usage.reasoning_tokens for each in finished),
     )
@@ -115,7 +117,7 @@ def report(finished: Sequence[Finished], asked: Asked) -> Report:
         decode_s=round(decode, 6),
         first_token_s=round(queue + prefill, 6),
         total_s=round(queue + prefill + decode, 6),
-        prefill_tokens_per_s=_ratio(counts.prompt, prefill),
+        prefill_tokens_per_s=_ratio(counts.prompt - counts.cached, prefill),
         tokens_per_s=_ratio(decoded, decode) if decoded > 0 else None,
         peak_memory=max(each.peak_memory for each in finished),
         stop_sequence=first.stop_sequence,
@@ -126,6 +128,18 @@ def report(finished: Sequence[Finished], asked: Asked) -> Report:
         broken_calls=sum(each.broken for each in calls),
         dropped_calls=sum(each.dropped for each in calls),
         ignored_fields=asked.ignored_fields,
+        cache=cache_report(first.restored),
+    )
+
+
+def cache_report(restored: Restored) -> CacheReport:
+    """What the session cache did for a prompt."""
+    return CacheReport(
+        source=restored.source,
+        cached_tokens=restored.tokens,
+        cold_because=restored.cold_because,
+        prefix_diverged_at=restored.diverged_at,
+        session=restored.session or None,
     )
 
 

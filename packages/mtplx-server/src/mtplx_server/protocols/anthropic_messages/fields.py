@@ -6,13 +6,17 @@ from mtplx_client.wire.anthropic import CountTokensRequest
 from mtplx_client.wire.base import WireRequest
 from mtplx_server.protocols.fields import Field, FieldTable, meaningful, unread
 
-_CACHE = "Nothing is kept between requests yet."
+_CACHE = "What was computed is kept anyway."
 _WHOLE = "Send the whole conversation."
 
 TABLE = FieldTable(
     CountTokensRequest,
     (
-        Field("metadata", "harmless", "Labels for somebody else's records."),
+        Field(
+            "metadata",
+            "harmless",
+            "Labels; a `session_id` in it names the conversation.",
+        ),
         Field("service_tier", "harmless", "There is one tier."),
         Field("speed", "harmless", "There is one speed: the most."),
         Field("inference_geo", "harmless", "It runs here."),

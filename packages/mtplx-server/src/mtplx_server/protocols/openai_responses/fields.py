@@ -26,13 +26,17 @@ TABLE = FieldTable(
         Field("background_options", "ignored", "Nothing runs in the background."),
         Field("image", "ignored", "Text only."),
         Field("client_metadata", "harmless", "Labels for somebody else's records."),
-        Field("prompt_cache_key", "harmless", "Nothing is kept between requests yet."),
-        Field("prompt_cache_options", "harmless", "Nothing is kept between requests yet."),
-        Field("prompt_cache_retention", "harmless", "Nothing is kept between requests yet."),
+        Field("prompt_cache_key", "harmless", "Names the conversation for the session cache."),
+        Field("prompt_cache_options", "harmless", "What was computed is kept anyway."),
+        Field(
+            "prompt_cache_retention",
+            "harmless",
+            "What was computed is kept while there is room.",
+        ),
         Field("safety_identifier", "harmless", "Names an end user."),
         Field("service_tier", "harmless", "There is one tier."),
         Field("stream_options", "harmless", "Nothing is obfuscated."),
-        Field("user", "harmless", "Names an end user."),
+        Field("user", "harmless", "Names the conversation where nothing else does."),
     ),
 )
 
