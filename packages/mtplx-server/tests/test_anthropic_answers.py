@@ -327,7 +327,9 @@ def test_a_count_is_what_the_request_then_costs(serve, tmp_path):
         body = {"messages": [HI]} | fields
         counted = client.post("/v1/messages/count_tokens", json=body)
         answer = client.post("/v1/messages", json=body | {"max_tokens": 1})
-        assert counted.json() == {"input_tokens": answer.json()["usage"]["input_tokens"]}
+        usage = answer.json()["usage"]
+        computed, kept = usage["input_tokens"], usage["cache_read_input_tokens"]
+        assert counted.json() == {"input_tokens": computed + kept}
 
 
 def test_a_prompt_that_does_not_fit_is_counted_and_not_answered(serve, tmp_path):
