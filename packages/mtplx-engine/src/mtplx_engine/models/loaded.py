@@ -8,13 +8,13 @@ from mtplx_engine.backend import mx, nn
 
 from mlx_lm.models.cache import make_prompt_cache
 
-from mtplx_engine.cache.quantising import quantise
 from mtplx_engine.cache.tape import Recording, Tape
 from mtplx_engine.caching import KVFormat
 from mtplx_engine.chat.template import ChatTemplate
 from mtplx_engine.families.base import TrunkParts
 from mtplx_engine.families.head import Head
 from mtplx_engine.info import ModelInfo
+from mtplx_engine.models.quantisable import quantise
 from mtplx_engine.request import Sampling
 
 

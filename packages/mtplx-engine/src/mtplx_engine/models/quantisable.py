@@ -1,13 +1,19 @@
-"""Which formats of quantised keys and values a model can do, found out when it is loaded."""
+"""Caches with quantised keys and values: making them, and which of them a model can read."""
 
 from dataclasses import dataclass
 from typing import Any
 
 from mtplx_engine.backend import mx, nn
 
-from mlx_lm.models.cache import ArraysCache, ChunkedKVCache, RotatingKVCache, make_prompt_cache
+from mlx_lm.models.cache import (
+    ArraysCache,
+    ChunkedKVCache,
+    KVCache,
+    QuantizedKVCache,
+    RotatingKVCache,
+    make_prompt_cache,
+)
 
-from mtplx_engine.cache.quantising import grows, quantise
 from mtplx_engine.caching import KV_GROUP_SIZES, KVFormat
 from mtplx_engine.models.config import one_line
 
@@ -27,6 +33,16 @@ class Quantisable:
     obstacle: str = ""
 
 
+def quantise(caches: list[Any], kv: KVFormat) -> list[Any]:
+    """Empty caches of one sequence, with quantised ones where keys and values grow with the text.
+
+    Recurrent states and sliding windows, which do not grow, stay as they are.
+    """
+    return [
+        QuantizedKVCache(kv.group_size, kv.bits) if _grows(cache) else cache for cache in caches
+    ]
+
+
 def quantisable(model: nn.Module) -> Quantisable:
     """Look at the caches of a model, and let it read a few tokens with quantised ones.
 
@@ -34,7 +50,7 @@ def quantisable(model: nn.Module) -> Quantisable:
     latent and compute keys from it. They fail at once, so trying is the test.
     """
     caches = make_prompt_cache(model)
-    strange = {type(each).__name__ for each in caches if not (grows(each) or _bounded(each))}
+    strange = {type(each).__name__ for each in caches if not (_grows(each) or _bounded(each))}
     if strange:
         return Quantisable(obstacle=f"nothing quantises its {', '.join(sorted(strange))}")
     dims = _dims(model, caches)
@@ -51,6 +67,10 @@ def quantisable(model: nn.Module) -> Quantisable:
     return Quantisable(groups)
 
 
+def _grows(cache: Any) -> bool:
+    return type(cache) is KVCache
+
+
 def _bounded(cache: Any) -> bool:
     return isinstance(cache, _BOUNDED)
 
@@ -59,7 +79,7 @@ def _dims(model: nn.Module, caches: list[Any]) -> set[int]:
     """Widths of keys and values, read off the shapes of a lazy pass that is never computed."""
     model(mx.array([[0]]), cache=caches)
     # A layer that borrows another's keys leaves its own cache empty.
-    filled = [cache for cache in caches if grows(cache) and cache.keys is not None]
+    filled = [cache for cache in caches if _grows(cache) and cache.keys is not None]
     return {int(value.shape[-1]) for cache in filled for value in (cache.keys, cache.values)}
 
 
