@@ -6,6 +6,7 @@ import typer
 
 Acceptance = Literal["auto", "coupled", "rejection"]
 Blas = Literal["auto", "openblas", "mlx"]
+KVQuant = Literal["off", "q8", "q4"]
 
 MTPOption = Annotated[
     bool | None,
@@ -44,6 +45,14 @@ SessionCacheOption = Annotated[
         metavar="SIZE",
         help="Memory for what later turns go on from, like 8GiB; 0 keeps nothing; auto takes half"
         " of what is free once the model is loaded.",
+    ),
+]
+KVQuantOption = Annotated[
+    KVQuant,
+    typer.Option(
+        "--kv-quant",
+        help="Keep keys and values in 8 or 4 bits, for long contexts in little memory. Requests may"
+        " ask for another format.",
     ),
 ]
 BlasOption = Annotated[

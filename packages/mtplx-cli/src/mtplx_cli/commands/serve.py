@@ -9,6 +9,7 @@ from mtplx_cli.options import (
     BlasOption,
     CopyOption,
     DepthOption,
+    KVQuantOption,
     MTPOption,
     SessionCacheOption,
 )
@@ -33,6 +34,7 @@ def serve(
     acceptance: AcceptanceOption = "auto",
     blas: BlasOption = "auto",
     session_cache_ram: SessionCacheOption = "auto",
+    kv_quant: KVQuantOption = "off",
     max_active_requests: Annotated[
         int, typer.Option(min=1, help="Requests that take turns; the rest wait.")
     ] = 4,
@@ -87,6 +89,7 @@ def serve(
             copy_lane=copy_lane,
             acceptance=acceptance,
             blas=blas,
+            kv_quant=kv_quant,
             max_active=max_active_requests,
             queue_limit=queue_limit,
             session_cache_ram=_size(session_cache_ram),

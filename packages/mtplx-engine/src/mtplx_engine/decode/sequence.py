@@ -9,6 +9,7 @@ from mtplx_engine.backend import mx
 
 from mtplx_engine.cache.pieces import put_rows, put_states, take_states
 from mtplx_engine.cache.rollback import cache_arrays
+from mtplx_engine.caching import KVFormat
 from mtplx_engine.families.head import Head
 from mtplx_engine.models.loaded import LoadedModel
 
@@ -92,8 +93,8 @@ class SequenceState:
         head_whole: Whether the head's cache goes back to the first pair.
     """
 
-    def __init__(self, model: LoadedModel, head: Head | None) -> None:
-        self.caches = model.make_cache()
+    def __init__(self, model: LoadedModel, head: Head | None, kv: KVFormat | None = None) -> None:
+        self.caches = model.make_cache(kv)
         self.head_cache: list[Any] = head.make_cache() if head else []
         self.pending = PendingPairs()
         self.length = 0

@@ -163,6 +163,7 @@ class Answer:
             *(reason, self._stop.hit, prompt, how, timings),
             peak_memory=self._meter.bytes,
             restored=self._lease.restored,
+            kv=self._request.kv,
         )
 
 

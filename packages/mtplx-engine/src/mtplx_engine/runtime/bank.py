@@ -88,7 +88,7 @@ class SessionBank:
             if place.length < _LEAST:
                 place = replace(place, leaf=root, length=0, at_state=False)
         session = self._sessions.of(request.session, place.leaf)
-        restored = self._report(session, place, tokens, why)
+        restored = self._report(session, root, place, tokens, why)
         lease = Lease(session, root, place, restored, keeps=self._keeps(request))
         if lease.keeps:
             session.restored = restored
@@ -156,7 +156,7 @@ class SessionBank:
             )
         if keeping.marks:
             self._tree.touch(keeping.node)
-            lease.session.add(Turn(tuple(keeping.marks), tokens))
+            lease.session.add(Turn(tuple(keeping.marks), tokens, lease.root))
         self._publish()
 
     def work(self) -> None:
@@ -216,7 +216,8 @@ class SessionBank:
         return [lease.leaf for lease in self._leases]
 
     def _root_key(self, request: Prepared) -> bytes:
-        return sha256(self._identity).digest()
+        """What is kept in one format is of no use in another."""
+        return sha256(self._identity + repr(request.kv).encode()).digest()
 
     def _keeps(self, request: Prepared) -> bool:
         return self.active and request.caching == "keep"
@@ -232,20 +233,29 @@ class SessionBank:
         return None if request.prompt_logprobs is None else "scored"
 
     def _report(
-        self, session: Session, place: Place, tokens: tuple[int, ...], why: ColdReason | None
+        self,
+        session: Session,
+        root: Node,
+        place: Place,
+        tokens: tuple[int, ...],
+        why: ColdReason | None,
     ) -> Restored:
         if why is not None:
             return Restored(cold_because=why, session=session.id)
         known, diverged = place.known, place.diverged
-        before = max((_common(turn.tokens, tokens) for turn in session.latest), default=(0, False))
-        if before[0] > known:
-            known, diverged = before
+        moved = False
+        for turn in session.latest:
+            shared, parts = _common(turn.tokens, tokens)
+            if shared > known:
+                known, diverged, moved = shared, parts, turn.root is not root
         at = known if diverged and known >= _LEAST else None
         if place.length:
             cached = min(place.length, len(tokens) - 1)
             return Restored(cached, "ram", None, at, session.id)
         if known < _LEAST:
             reason: ColdReason = "diverged" if session.turns else "new"
+        elif moved:
+            reason = "kv_format_changed"
         else:
             reason = "diverged" if diverged and place.known == known else "evicted"
         return Restored(0, None, reason, at, session.id)

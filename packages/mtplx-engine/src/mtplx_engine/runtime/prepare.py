@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, fields
 from typing import Any
 
-from mtplx_engine.caching import CacheUse
+from mtplx_engine.caching import CacheUse, KVFormat, KVSetting
 from mtplx_engine.chat.answer_grammar import answer_grammar
 from mtplx_engine.chat.parser import AnswerForm
 from mtplx_engine.chat.template import ChatTemplate
@@ -23,6 +23,7 @@ from mtplx_engine.errors import ContextOverflow, InvalidRequest
 from mtplx_engine.events import Echo
 from mtplx_engine.info import ModelInfo
 from mtplx_engine.request import Acceptance, ChatRequest, Sampling
+from mtplx_engine.runtime.kv_format import kv_format
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +50,7 @@ class Prepared:
         end_tokens: Ids that end the answer.
         logprobs: Likeliest tokens to list with each token's score; None: no scores.
         prompt_logprobs: The same for the prompt.
+        kv: How keys and values are quantised; None: not at all.
         session: What the client calls the conversation.
         caching: What the session cache is used for.
         cuts: Positions where the prompt's parts end, rising: the system prompt, the messages.
@@ -71,6 +73,7 @@ class Prepared:
     end_tokens: frozenset[int]
     logprobs: int | None
     prompt_logprobs: int | None
+    kv: KVFormat | None
     session: str | None = None
     caching: CacheUse = "keep"
     cuts: tuple[int, ...] = ()
@@ -87,6 +90,7 @@ class Preparer:
         defaults: Sampling for what a request leaves open.
         acceptance: The rule for requests that leave it to the engine.
         copy_lane: Whether requests that leave it to the engine may copy.
+        kv_quant: The format of keys and values for requests that leave it to the engine.
         end_tokens: The model's own.
         vocabulary: Number of logits per position.
         grammars: What makes grammars' states; asked for when a request first has a grammar,
@@ -100,6 +104,7 @@ class Preparer:
     defaults: Sampling
     acceptance: Acceptance
     copy_lane: bool
+    kv_quant: KVSetting
     end_tokens: frozenset[int]
     vocabulary: int
     grammars: Callable[[], ConstraintFactory]
@@ -149,6 +154,7 @@ class Preparer:
             end_tokens=end_tokens,
             logprobs=request.logprobs,
             prompt_logprobs=request.prompt_logprobs,
+            kv=kv_format(request.kv, self.kv_quant, self.info, len(tokens)),
             session=request.session,
             caching=request.caching,
             cuts=self._cuts(request, tokens) if request.caching == "keep" else (),

@@ -43,7 +43,7 @@ class Reading:
         self._lease = shared.bank.begin(request)
         # What is kept serves later turns too, and these may draft.
         head = model.head if request.depths[-1] or self._lease.keeps else None
-        self._sequence = SequenceState(model, head)
+        self._sequence = SequenceState(model, head, request.kv)
         shared.bank.fill(self._lease, self._sequence)
         self._prefill = Prefill(
             model,
@@ -99,6 +99,7 @@ class Reading:
                 *("length", None, prompt, nothing, timings),
                 peak_memory=self._meter.bytes,
                 restored=self._lease.restored,
+                kv=self._request.kv,
             )
             seat.mailbox.put(ended)
             seat.on_end()

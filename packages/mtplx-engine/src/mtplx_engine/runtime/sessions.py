@@ -21,11 +21,13 @@ class Turn:
         marks: Blocks at whose ends a next turn may go on: after the messages, after the prompt,
             after the answer.
         tokens: Prompt and answer.
+        root: Of their identity.
         held: Whether these blocks make room last.
     """
 
     marks: tuple[Node, ...]
     tokens: tuple[int, ...]
+    root: Node
     held: bool = False
 
     @property

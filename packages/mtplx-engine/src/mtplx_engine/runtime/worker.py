@@ -185,7 +185,8 @@ class Worker:
     def _admit(self, shared: Resources, job: Job) -> None:
         def open_turn() -> tuple[Turn, ...]:
             asked, answers = job.request, len(job.seats)
-            estimate = shared.cost.estimate(len(asked.tokens), asked.max_tokens, answers=answers)
+            cost = shared.cost(asked.kv)
+            estimate = cost.estimate(len(asked.tokens), asked.max_tokens, answers=answers)
             available = available_bytes()
             if available is not None and estimate.total > available:
                 shared.bank.shed(estimate.total - available)
