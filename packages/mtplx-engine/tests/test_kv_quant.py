@@ -28,6 +28,7 @@ from mtplx_engine.models.load import load
 from mtplx_engine.models.locate import Located
 from mtplx_engine.models.quantisable import quantisable
 from mtplx_engine.runtime import worker
+from mtplx_engine.runtime.bank import SessionBank
 from mtplx_engine.runtime.resources import Resources
 
 PROMPT = "Repeat: one two three, one two three, one two"
@@ -246,7 +247,7 @@ def test_no_room_for_what_is_quantised_is_told_with_its_numbers(
     """The estimate is of the request's format: one format fits where another does not."""
     located = Located(wide_folder, "tiny", "a test")
     model = load(located, mtp="on", depth=None, on_progress=lambda _: None)
-    shared = Resources.of(model, chunk=512)
+    shared = Resources.of(model, SessionBank(model, 0), chunk=512)
     needs = [shared.cost(kv).estimate(LENGTH, 1).kept for kv in (None, KVFormat(2, 64))]
     between = sum(needs) // 2
 

@@ -12,11 +12,13 @@ from mtplx_engine import (
     Conversation,
     Engine,
     EngineOptions,
+    KVQuant,
     Limits,
     Message,
     Sampling,
     SessionCacheOptions,
 )
+from mtplx_engine.tiny import TinyFamily, write_tiny_model
 
 LETTERS = dict.fromkeys(b"abcdefgh ", 100.0)  # what is said is encoded again as it was drawn
 
@@ -253,3 +255,24 @@ def test_a_session_that_had_to_make_room_is_told(folder: Path) -> None:
         assert again.finished.restored.cold_because == "evicted"
         other = engine.submit(ask([Message("user", "xyz" * 60)], session="four")).result()
         assert other.finished.restored.cold_because == "diverged"
+
+
+@pytest.mark.parametrize("family", ["llama", "qwen3_5"])
+def test_each_kv_format_is_kept_apart(tmp_path: Path, family: TinyFamily) -> None:
+    folder = write_tiny_model(tmp_path / family, family, head_dim=32)
+    messages = [Message("user", "abc " * 40)]
+    formats = [None, KVQuant(8, 32), KVQuant(4, 32)]
+    off = SessionCacheOptions(ram=0)
+    with (
+        Engine.open(EngineOptions(str(folder), mtp="on")) as warm,
+        Engine.open(EngineOptions(str(folder), mtp="on", session_cache=off)) as cold,
+    ):
+        for kv in formats:
+            first = warm.submit(ask(messages, kv=kv, session="mine")).result()
+            reason = first.finished.restored.cold_because
+            assert reason == ("new" if kv is None else "kv_format_changed")
+        for kv in formats:
+            request = ask([*messages, Message("user", "go on")], kv=kv, session="mine", depth=2)
+            result = warm.submit(request).result()
+            assert said(result) == said(cold.submit(request).result())
+            assert result.finished.usage.cached_tokens > 150
