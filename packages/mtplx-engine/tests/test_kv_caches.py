@@ -10,10 +10,12 @@ from mlx_lm.models.cache import ArraysCache, QuantizedKVCache
 
 from mtplx_engine import KVFormat
 from mtplx_engine.cache.rollback import roll_back
-from mtplx_engine.decode.sequence import Prefill, SequenceState
+from mtplx_engine.decode.prefill import Prefill
+from mtplx_engine.decode.sequence import SequenceState
 from mtplx_engine.models.load import load
 from mtplx_engine.models.loaded import LoadedModel
 from mtplx_engine.models.locate import Located
+from mtplx_engine.runtime.bank import SessionBank
 from mtplx_engine.runtime.memory_cost import SequenceCost
 from mtplx_engine.runtime.resources import Resources
 
@@ -137,7 +139,7 @@ def test_the_estimate_is_near_the_real_peak(model: LoadedModel, length: int) -> 
 
 
 def test_each_format_is_measured_once_and_costs_less(model: LoadedModel) -> None:
-    shared = Resources.of(model, chunk=CHUNK)
+    shared = Resources.of(model, SessionBank(model, 0), chunk=CHUNK)
     kept = [shared.cost(kv).kept(3000) for kv in (None, KVFormat(8, 64), KVFormat(4, 64))]
     assert kept == sorted(kept, reverse=True)
     assert len(set(kept)) == 3

@@ -121,6 +121,13 @@ def test_an_answer_in_full(serve):
             "broken_calls": 0,
             "dropped_calls": 0,
             "ignored_fields": [],
+            "cache": {
+                "source": None,
+                "cached_tokens": 0,
+                "cold_because": "off",
+                "prefix_diverged_at": None,
+                "session": None,
+            },
         },
     }
 
