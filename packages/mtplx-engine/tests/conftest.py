@@ -33,3 +33,15 @@ def qwen_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def qwen_engine(qwen_folder: Path) -> Iterator[Engine]:
     with Engine.open(EngineOptions(model=str(qwen_folder), mtp="on")) as engine:
         yield engine
+
+
+@pytest.fixture(scope="session", params=["qwen3_5", "llama"])
+def wide_family(request: pytest.FixtureRequest) -> TinyFamily:
+    name: TinyFamily = request.param
+    return name
+
+
+@pytest.fixture(scope="session")
+def wide_folder(tmp_path_factory: pytest.TempPathFactory, wide_family: TinyFamily) -> Path:
+    """A model whose heads are 64 wide."""
+    return write_tiny_model(tmp_path_factory.mktemp("wide"), wide_family, head_dim=64)

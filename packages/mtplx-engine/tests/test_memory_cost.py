@@ -103,7 +103,7 @@ def test_windows_count_in_full_and_compound_caches_by_their_parts() -> None:
         return SimpleNamespace(logits=mx.zeros((tokens.shape[1], 5)))
 
     model: Any = SimpleNamespace(
-        head=None, parts=None, make_cache=lambda: list(caches), read=read_block
+        head=None, parts=None, make_cache=lambda kv: list(caches), read=read_block
     )
     measured = measure(model)
     each = 2 * 2 * 4 * 2

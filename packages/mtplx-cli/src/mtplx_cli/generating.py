@@ -90,6 +90,7 @@ def _as_json(model: str, result: ChatResult) -> str:
         "usage": asdict(finished.usage),
         "speculation": asdict(finished.speculation),
         "timings": asdict(finished.timings),
+        "kv": None if finished.kv is None else str(finished.kv),
     }
     return json.dumps(content)
 

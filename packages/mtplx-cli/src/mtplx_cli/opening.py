@@ -13,7 +13,7 @@ from rich.progress import (
     TransferSpeedColumn,
 )
 
-from mtplx_cli.options import Acceptance, Blas
+from mtplx_cli.options import Acceptance, Blas, KVQuant
 from mtplx_engine import Engine, EngineOptions
 from mtplx_engine.info import LoadProgress
 
@@ -26,6 +26,7 @@ def engine_options(
     acceptance: Acceptance,
     blas: Blas,
     copy_lane: bool,
+    kv_quant: KVQuant,
     max_active: int = EngineOptions().max_active,
     queue_limit: int = EngineOptions().queue_limit,
 ) -> EngineOptions:
@@ -42,6 +43,7 @@ def engine_options(
         depth=depth,
         acceptance=acceptance,
         copy_lane=copy_lane,
+        kv_quant=kv_quant,
         max_active=max_active,
         queue_limit=queue_limit,
     )

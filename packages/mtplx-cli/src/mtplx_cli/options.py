@@ -6,6 +6,7 @@ import typer
 
 Acceptance = Literal["auto", "coupled", "rejection"]
 Blas = Literal["auto", "openblas", "mlx"]
+KVQuant = Literal["off", "q8", "q4"]
 
 MTPOption = Annotated[
     bool | None,
@@ -36,6 +37,14 @@ AcceptanceOption = Annotated[
     typer.Option(
         help="How drafts are judged. coupled: a seeded answer is the same at every depth;"
         " rejection: accepts a little more; auto: coupled with a seed, rejection without."
+    ),
+]
+KVQuantOption = Annotated[
+    KVQuant,
+    typer.Option(
+        "--kv-quant",
+        help="Keep keys and values in 8 or 4 bits, for long contexts in little memory. Requests may"
+        " ask for another format.",
     ),
 ]
 BlasOption = Annotated[

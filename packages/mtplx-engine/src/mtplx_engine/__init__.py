@@ -14,6 +14,8 @@ from mtplx_engine._version import __version__
 from mtplx_engine.caching import (
     CacheStatus,
     Cleared,
+    KVFormat,
+    KVQuant,
     Restored,
     SessionCacheOptions,
     SessionInfo,
@@ -89,6 +91,8 @@ __all__ = [
     "InvalidRequest",
     "JsonObject",
     "JsonSchema",
+    "KVFormat",
+    "KVQuant",
     "Lark",
     "Likelihood",
     "Limits",

@@ -1,4 +1,8 @@
-"""What callers say and hear of the session cache. Plain values: no MLX, no HTTP.
+"""What callers say and hear of a sequence's cache and of the session cache.
+
+Plain values: no MLX, no HTTP.
+
+A sequence keeps the keys and values of its attention layers, perhaps quantised.
 
 The session cache keeps what was computed for a prompt and its answer, so that the next turn of the
 conversation computes only what is new. It has two tiers: memory, and a folder on disk.
@@ -13,6 +17,7 @@ from mtplx_engine.errors import InvalidRequest
 CacheUse = Literal["keep", "read", "off"]
 DiskMode = Literal["off", "on", "write-only"]
 Tier = Literal["ram", "disk"]
+KVSetting = Literal["off", "q8", "q4"]
 ColdReason = Literal[
     "new",  # nothing that was kept begins like this prompt
     "diverged",  # the prompt leaves what was kept before the first place to go on from
@@ -25,6 +30,54 @@ ColdReason = Literal[
     "unsupported",  # this model keeps state in a way that cannot be kept
     "off",  # there is no session cache
 ]
+
+KV_BITS = (8, 4, 2)
+KV_GROUP_SIZES = (64, 32, 128)  # the one that is taken first where nobody asks
+
+
+@dataclass(frozen=True, slots=True)
+class KVFormat:
+    """How the keys and values of a sequence are quantised, in all its attention layers.
+
+    Where nothing is quantised, None stands in its place.
+
+    Attributes:
+        bits: Of a number.
+        group_size: Numbers that share a scale and an offset.
+    """
+
+    bits: int
+    group_size: int
+
+    def __str__(self) -> str:
+        return f"q{self.bits} group {self.group_size}"
+
+
+@dataclass(frozen=True, slots=True)
+class KVQuant:
+    """How a request wants its keys and values quantised.
+
+    A sequence has one format from its first position to its last. So the answer of a seed depends
+    on the request alone.
+
+    Attributes:
+        bits: Of a number: 8, 4 or 2. 0 or less: nothing is quantised. None takes the engine's
+            setting.
+        group_size: Numbers that share a scale and an offset; None takes what fits the model.
+        start: Only prompts of at least so many tokens are quantised; None and 0 or less: all.
+    """
+
+    bits: int | None = None
+    group_size: int | None = None
+    start: int | None = None
+
+    def __post_init__(self) -> None:
+        if self.bits is not None and self.bits > 0 and self.bits not in KV_BITS:
+            text = f"kv_bits must be 8, 4 or 2, or 0 for no quantisation; got {self.bits}."
+            raise InvalidRequest(text, "kv_bits")
+        if self.group_size is not None and self.group_size not in KV_GROUP_SIZES:
+            text = f"kv_group_size must be 32, 64 or 128; got {self.group_size}."
+            raise InvalidRequest(text, "kv_group_size")
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,8 +9,15 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal, Self, TypeVar
 
-from mtplx_engine.caching import CacheStatus, Cleared, SessionCacheOptions
-from mtplx_engine.errors import Cancelled, EngineError, EngineFailed, InvalidRequest, Overloaded
+from mtplx_engine.caching import CacheStatus, Cleared, KVSetting, SessionCacheOptions
+from mtplx_engine.errors import (
+    Cancelled,
+    EngineError,
+    EngineFailed,
+    InvalidRequest,
+    ModelError,
+    Overloaded,
+)
 from mtplx_engine.info import EngineState, EngineStatus, LoadProgress, ModelInfo, OnLoadProgress
 from mtplx_engine.request import Acceptance, ChatRequest
 from mtplx_engine.runtime.generation import Generation
@@ -42,6 +49,7 @@ class EngineOptions:
         queue_limit: Requests that may wait; more are refused.
         prefill_chunk: Tokens of a prompt read in one step.
         session_cache: What is kept for the next turn of a conversation.
+        kv_quant: How keys and values are quantised for requests that do not say.
     """
 
     model: str | None = None
@@ -53,6 +61,7 @@ class EngineOptions:
     queue_limit: int = 64
     prefill_chunk: int = 512
     session_cache: SessionCacheOptions = field(default_factory=SessionCacheOptions)
+    kv_quant: KVSetting = "off"
 
     def __post_init__(self) -> None:
         for name in ("max_active", "prefill_chunk"):
@@ -120,7 +129,11 @@ class Engine:
         on_progress(LoadProgress("load", f"{located.id}: {located.why}"))
 
         def open_model() -> "LoadedModel":
-            return load(located, mtp=options.mtp, depth=options.depth, on_progress=on_progress)
+            model = load(located, mtp=options.mtp, depth=options.depth, on_progress=on_progress)
+            if options.kv_quant != "off" and not model.info.kv_groups:
+                text = f"kv_quant {options.kv_quant} is not possible with {located.id}"
+                raise ModelError(f"{text}: {model.info.kv_obstacle}.")
+            return model
 
         self._worker = Worker(
             open_model,
@@ -136,6 +149,7 @@ class Engine:
             defaults=model.defaults,
             acceptance=options.acceptance,
             copy_lane=options.copy_lane and options.depth != 0,
+            kv_quant=options.kv_quant,
             end_tokens=model.end_tokens,
             vocabulary=model.vocabulary,
             grammars=functools.cache(

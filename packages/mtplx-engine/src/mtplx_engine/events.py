@@ -13,7 +13,7 @@ A failure is not an event: it is raised from the iterator, so that nobody can ov
 from dataclasses import dataclass, field
 from typing import Literal
 
-from mtplx_engine.caching import Restored
+from mtplx_engine.caching import KVFormat, Restored
 
 FinishReason = Literal["stop", "length", "tool_calls"]
 
@@ -225,6 +225,7 @@ class Finished:
         peak_memory: Most bytes that MLX held during any step of this request.
         calls: What became of calls; None where the answer could have none.
         restored: How much of the prompt came from the session cache.
+        kv: How keys and values were quantised; None when they were not.
     """
 
     reason: FinishReason
@@ -235,6 +236,7 @@ class Finished:
     peak_memory: int = 0
     calls: CallReport | None = None
     restored: Restored = field(default_factory=Restored)
+    kv: KVFormat | None = None
 
 
 CallEvent = CallStarted | CallDelta | CallEnded | CallBroken

@@ -32,6 +32,9 @@ class ModelInfo:
         knows_tools: Whether its chat template shows functions; if not, they are explained to it in
             plain words.
         template_variables: Names that the chat template asks for; None where that is not known.
+        kv_groups: Group sizes in which keys and values can be quantised, the best first; empty
+            when they cannot.
+        kv_obstacle: A clause that says why they cannot; empty when they can.
     """
 
     id: str
@@ -53,6 +56,8 @@ class ModelInfo:
     tool_dialect: str = ""
     knows_tools: bool = False
     template_variables: frozenset[str] | None = None
+    kv_groups: tuple[int, ...] = ()
+    kv_obstacle: str = ""
 
 
 @dataclass(frozen=True, slots=True)

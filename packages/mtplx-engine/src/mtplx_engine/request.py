@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from math import isfinite
 from typing import Literal
 
-from mtplx_engine.caching import CacheUse
+from mtplx_engine.caching import CacheUse, KVQuant
 from mtplx_engine.constraint import Grammar
 from mtplx_engine.conversation import Conversation, Prompt
 from mtplx_engine.errors import InvalidRequest
@@ -150,6 +150,7 @@ class ChatRequest:
         session: What the client calls the conversation; None: told by how the prompt begins.
         caching: `keep` uses the session cache; `read` goes on from what is there but leaves
             nothing, as fits a side request such as one for a title; `off` does neither.
+        kv: Whether and how keys and values are quantised; None takes the engine's setting.
     """
 
     prompt: Prompt
@@ -165,6 +166,7 @@ class ChatRequest:
     calling: Calling = field(default_factory=Calling)
     session: str | None = None
     caching: CacheUse = "keep"
+    kv: KVQuant | None = None
 
     def __post_init__(self) -> None:
         tools = self.prompt.tools if isinstance(self.prompt, Conversation) else ()

@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, field, replace
 
-from mtplx_engine.caching import CacheStatus, Cleared, Restored
+from mtplx_engine.caching import CacheStatus, Cleared, KVFormat, Restored
 from mtplx_engine.chat.dialects import json_object
 from mtplx_engine.chat.parser import AnswerForm
 from mtplx_engine.chat.reasoning import ReasoningMarkers, ReasoningStart
@@ -89,6 +89,7 @@ class Script:
         reason: Why it ends; `length` when the request's `max_tokens` comes first.
         stop_sequence: The stop string that ended it.
         restored: What came from the session cache.
+        kv: How keys and values were quantised.
     """
 
     steps: Sequence[Step] = ("Hello", " there")
@@ -100,6 +101,7 @@ class Script:
     reason: FinishReason = "stop"
     stop_sequence: str | None = None
     restored: Restored = field(default_factory=Restored)
+    kv: KVFormat | None = None
 
 
 class ScriptedEngine:
@@ -309,6 +311,7 @@ class ScriptedEngine:
             speculation,
             timings,
             restored=script.restored,
+            kv=script.kv,
         )
 
 

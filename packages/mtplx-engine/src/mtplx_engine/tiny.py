@@ -35,7 +35,6 @@ _ATTENTION = {
     "num_hidden_layers": 4,
     "num_attention_heads": 4,
     "num_key_value_heads": 2,
-    "head_dim": 16,
     "rms_norm_eps": 1e-6,
     "vocab_size": VOCABULARY,
     "max_position_embeddings": 4096,
@@ -62,21 +61,27 @@ _EXPERTS = {
 _ROPE = {"type": "default", "rope_theta": 10000.0, "partial_rotary_factor": 0.25}
 
 
-def tiny_config(family: TinyFamily) -> dict[str, Any]:
-    """The `config.json` of a tiny model."""
+def tiny_config(family: TinyFamily, *, head_dim: int = 16) -> dict[str, Any]:
+    """The `config.json` of a tiny model whose attention heads are so wide."""
+    attention = _ATTENTION | {"head_dim": head_dim}
     match family:
         case "qwen3_5":
-            text = {**_ATTENTION, **_RECURRENT, "rope_parameters": _ROPE}
+            text = {**attention, **_RECURRENT, "rope_parameters": _ROPE}
             text |= {"model_type": "qwen3_5_text", "mtp_num_hidden_layers": 1}
             return {"model_type": "qwen3_5", "text_config": text}
         case "qwen3_next":
-            return {"model_type": "qwen3_next", **_ATTENTION, **_RECURRENT, **_EXPERTS}
+            return {"model_type": "qwen3_next", **attention, **_RECURRENT, **_EXPERTS}
         case "llama":
-            return {"model_type": "llama", **_ATTENTION, "rope_theta": 10000.0}
+            return {"model_type": "llama", **attention, "rope_theta": 10000.0}
 
 
 def write_tiny_model(
-    folder: Path, family: TinyFamily = "qwen3_5", *, seed: int = 0, head: bool = True
+    folder: Path,
+    family: TinyFamily = "qwen3_5",
+    *,
+    seed: int = 0,
+    head: bool = True,
+    head_dim: int = 16,
 ) -> Path:
     """Write a tiny model into a folder, which is made if it is not there.
 
@@ -85,13 +90,15 @@ def write_tiny_model(
         family: The architecture.
         seed: Of the random weights.
         head: Whether an MTP head lies among the weights.
+        head_dim: Width of the attention heads; keys and values of 32, 64 and so on can be
+            quantised.
 
     Returns:
         The folder.
     """
     folder.mkdir(parents=True, exist_ok=True)
     mx.random.seed(seed)
-    config = tiny_config(family)
+    config = tiny_config(family, head_dim=head_dim)
     architecture = {"qwen3_5": qwen3_5, "qwen3_next": qwen3_next, "llama": llama}[family]
     model = architecture.Model(architecture.ModelArgs.from_dict(config))
     _quieten(model)

@@ -5,7 +5,14 @@ from typing import Annotated
 
 import typer
 
-from mtplx_cli.options import AcceptanceOption, BlasOption, CopyOption, DepthOption, MTPOption
+from mtplx_cli.options import (
+    AcceptanceOption,
+    BlasOption,
+    CopyOption,
+    DepthOption,
+    KVQuantOption,
+    MTPOption,
+)
 
 
 def run(
@@ -59,6 +66,7 @@ def run(
     copy_lane: CopyOption = True,
     acceptance: AcceptanceOption = "auto",
     blas: BlasOption = "auto",
+    kv_quant: KVQuantOption = "off",
     show_reasoning: Annotated[
         bool,
         typer.Option(
@@ -97,6 +105,12 @@ def run(
         Limits(max_tokens=max_tokens, stop=tuple(stop or ())),
     )
     options = engine_options(
-        model, mtp=mtp, depth=depth, copy_lane=copy_lane, acceptance=acceptance, blas=blas
+        model,
+        mtp=mtp,
+        depth=depth,
+        copy_lane=copy_lane,
+        acceptance=acceptance,
+        blas=blas,
+        kv_quant=kv_quant,
     )
     generate(request, options, Output(show_reasoning, stats, as_json))

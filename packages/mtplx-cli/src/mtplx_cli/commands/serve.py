@@ -4,7 +4,14 @@ from typing import Annotated
 
 import typer
 
-from mtplx_cli.options import AcceptanceOption, BlasOption, CopyOption, DepthOption, MTPOption
+from mtplx_cli.options import (
+    AcceptanceOption,
+    BlasOption,
+    CopyOption,
+    DepthOption,
+    KVQuantOption,
+    MTPOption,
+)
 
 
 def serve(
@@ -25,6 +32,7 @@ def serve(
     copy_lane: CopyOption = True,
     acceptance: AcceptanceOption = "auto",
     blas: BlasOption = "auto",
+    kv_quant: KVQuantOption = "off",
     max_active_requests: Annotated[
         int, typer.Option(min=1, help="Requests that take turns; the rest wait.")
     ] = 4,
@@ -79,6 +87,7 @@ def serve(
             copy_lane=copy_lane,
             acceptance=acceptance,
             blas=blas,
+            kv_quant=kv_quant,
             max_active=max_active_requests,
             queue_limit=queue_limit,
         ),

@@ -58,6 +58,10 @@ class DecodingOptions(WireRequest):
         generation_mode: `mtp` drafts, `ar` decodes plainly. (Extension)
         acceptance: How drafts are judged: `auto`, `coupled` or `rejection`. (Extension)
         copy_lane: Whether drafts may be copied from earlier text. (Extension)
+        kv_bits: Quantise keys and values to 8, 4 or 2 bits; 0 and less: not at all. (Extension)
+        kv_group_size: Numbers that share a scale: 32, 64 or 128. (Extension)
+        quantized_kv_start: Quantise only for prompts of at least so many tokens; 0 and less: for
+            all. (Extension)
     """
 
     temperature: float | None = None
@@ -80,6 +84,9 @@ class DecodingOptions(WireRequest):
     generation_mode: str | None = None
     acceptance: str | None = None
     copy_lane: bool | None = None
+    kv_bits: int | None = None
+    kv_group_size: int | None = None
+    quantized_kv_start: int | None = None
 
 
 class GenerationOptions(DecodingOptions):

@@ -61,6 +61,7 @@ class Report(WireReply):
         prefill_tokens_per_s: Speed of reading the prompt; None when it took no time.
         tokens_per_s: Speed of decoding; None when there was only one token.
         peak_memory: Most bytes that MLX held while this request had its turns.
+        kv: How keys and values were quantised, as in `q8 group 64`; None when they were not.
         stop_sequence: The stop string that ended the first answer, or None.
         grammar: What gave the answer its form: `json_schema`, `json_object`, `lark`, `regex`; None
             without one.
@@ -98,6 +99,7 @@ class Report(WireReply):
     prefill_tokens_per_s: float | None = None
     tokens_per_s: float | None = None
     peak_memory: int = 0
+    kv: str | None = None
     stop_sequence: str | None = None
     grammar: str | None = None
     effort: str | None = None

@@ -4,15 +4,17 @@ from typing import Any
 
 from mtplx_engine.backend import mx
 
-from mlx_lm.models.cache import ArraysCache, KVCache
+from mlx_lm.models.cache import ArraysCache, KVCache, QuantizedKVCache
 
 from mtplx_engine.cache.tape import Recording, Tape
+
+_TRIMMED = (KVCache, QuantizedKVCache)
 
 
 def can_roll_back(caches: list[Any], tape: Tape | None) -> bool:
     """Whether every cache of this trunk can give positions back."""
     return all(
-        isinstance(cache, KVCache) or (isinstance(cache, ArraysCache) and tape is not None)
+        isinstance(cache, _TRIMMED) or (isinstance(cache, ArraysCache) and tape is not None)
         for cache in caches
     )
 
@@ -29,7 +31,7 @@ def roll_back(caches: list[Any], recording: Recording | None, *, fed: int, keep:
     if keep == fed:
         return
     for cache in caches:
-        if isinstance(cache, KVCache):
+        if isinstance(cache, _TRIMMED):
             cache.trim(fed - keep)
         elif not isinstance(cache, ArraysCache) or recording is None:
             raise TypeError(f"{type(cache).__name__} cannot give positions back")

@@ -8,6 +8,7 @@ from typing import Any, Self
 from mtplx_engine.backend import mx
 
 from mtplx_engine.cache.rollback import cache_arrays
+from mtplx_engine.caching import KVFormat
 from mtplx_engine.decode.scores import Score, score
 from mtplx_engine.families.head import Head
 from mtplx_engine.models.loaded import LoadedModel
@@ -57,8 +58,8 @@ class SequenceState:
         length: n.
     """
 
-    def __init__(self, model: LoadedModel, head: Head | None) -> None:
-        self.caches = model.make_cache()
+    def __init__(self, model: LoadedModel, head: Head | None, kv: KVFormat | None = None) -> None:
+        self.caches = model.make_cache(kv)
         self.head_cache: list[Any] = head.make_cache() if head else []
         self.pending = PendingPairs()
         self.length = 0

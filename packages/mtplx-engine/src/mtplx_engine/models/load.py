@@ -13,6 +13,7 @@ from mtplx_engine.models.attach import Attached, MTPChoice, attach_head
 from mtplx_engine.models.config import context_length, one_line, sampling_defaults
 from mtplx_engine.models.loaded import LoadedModel
 from mtplx_engine.models.locate import Located
+from mtplx_engine.models.quantisable import quantisable
 from mtplx_engine.models.trunk import Trunk, load_trunk
 
 _log = logging.getLogger(__name__)
@@ -88,6 +89,7 @@ def _info(
     family = attached.head.family if attached.head else None
     max_depth = family.max_depth if family else 0
     default = family.default_depth if family else 0
+    kv = quantisable(trunk.model)
     if depth is not None and depth > max_depth:
         limit = f"depth must be at most {max_depth} here; got {depth}."
         raise InvalidRequest(f"{limit} MTP is {attached.reason}.", "depth")
@@ -111,4 +113,6 @@ def _info(
         tool_dialect=template.dialect.name,
         knows_tools=template.knows_tools,
         template_variables=template.variables,
+        kv_groups=kv.groups,
+        kv_obstacle=kv.obstacle,
     )

@@ -9,10 +9,12 @@ from mtplx_engine.backend import mx, nn
 from mlx_lm.models.cache import make_prompt_cache
 
 from mtplx_engine.cache.tape import Recording, Tape
+from mtplx_engine.caching import KVFormat
 from mtplx_engine.chat.template import ChatTemplate
 from mtplx_engine.families.base import TrunkParts
 from mtplx_engine.families.head import Head
 from mtplx_engine.info import ModelInfo
+from mtplx_engine.models.quantisable import quantise
 from mtplx_engine.request import Sampling
 
 
@@ -62,10 +64,10 @@ class LoadedModel:
     vocabulary: int
     info: ModelInfo
 
-    def make_cache(self) -> list[Any]:
-        """Fresh trunk caches for one sequence."""
+    def make_cache(self, kv: KVFormat | None = None) -> list[Any]:
+        """Fresh trunk caches for one sequence, which keep keys and values in this format."""
         caches: list[Any] = make_prompt_cache(self.model)
-        return caches
+        return caches if kv is None else quantise(caches, kv)
 
     def read(self, tokens: mx.array, caches: list[Any], *, recording: bool = False) -> TrunkPass:
         """Read (1, S) token ids; the caches grow by S positions.

@@ -137,7 +137,8 @@ class Answer:
             decode_s=now - self._first_token,
         )
         prompt, how = len(self._request.tokens), self._decoder.report()
-        return Ended(reason, self._stop.hit, prompt, how, timings, self._meter.bytes)
+        kv = self._request.kv
+        return Ended(reason, self._stop.hit, prompt, how, timings, self._meter.bytes, kv=kv)
 
 
 def _make_decoder(

@@ -158,6 +158,7 @@ class Generation:
                 end.peak_memory,
                 self._parser.report(),
                 end.restored,
+                end.kv,
             )
         )
         self._over = True

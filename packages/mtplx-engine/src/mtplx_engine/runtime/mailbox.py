@@ -11,7 +11,7 @@ import threading
 from collections import deque
 from dataclasses import dataclass, field
 
-from mtplx_engine.caching import Restored
+from mtplx_engine.caching import KVFormat, Restored
 from mtplx_engine.chat.parser import AnswerForm
 from mtplx_engine.errors import EngineError
 from mtplx_engine.events import (
@@ -57,6 +57,7 @@ class Ended:
     timings: Timings
     peak_memory: int = 0
     restored: Restored = field(default_factory=Restored)
+    kv: KVFormat | None = None
 
 
 Item = Opened | PrefillProgress | PromptScored | Piece | Ended

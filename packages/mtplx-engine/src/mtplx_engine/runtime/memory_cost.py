@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from typing import Self
 
+from mtplx_engine.caching import KVFormat
 from mtplx_engine.errors import InsufficientMemory
 from mtplx_engine.models.loaded import LoadedModel
 from mtplx_engine.runtime.memory_probe import STEP, Measured, measure
@@ -47,7 +48,7 @@ class Estimate:
 
 @dataclass(frozen=True, slots=True)
 class SequenceCost:
-    """What a sequence of one model costs.
+    """What a sequence of one model costs, in one format of its keys and values.
 
     The bytes of the caches are exact while positions come in chunks, but for the head, which holds
     one pair fewer; drafting may shift where a cache grows next, and it then holds less than one
@@ -67,14 +68,15 @@ class SequenceCost:
     chunk: int
 
     @classmethod
-    def measure(cls, model: LoadedModel, *, chunk: int) -> Self:
+    def measure(cls, model: LoadedModel, *, chunk: int, kv: KVFormat | None = None) -> Self:
         """Run the model over a few tokens, on the MLX thread.
 
         Args:
             model: With its head, which is then counted for requests without drafts too.
             chunk: Positions that the engine reads at a time.
+            kv: How keys and values are quantised.
         """
-        return cls(measure(model), chunk)
+        return cls(measure(model, kv), chunk)
 
     def kept(self, positions: int) -> int:
         """Bytes of the caches of a sequence of so many positions."""

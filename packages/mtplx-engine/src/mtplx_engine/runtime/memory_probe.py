@@ -2,21 +2,25 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeAlias
 
 from mtplx_engine.backend import mx
 
-from mlx_lm.models.cache import CacheList, KVCache
+from mlx.utils import tree_map
+from mlx_lm.models.cache import CacheList, KVCache, QuantizedKVCache
 
 from mtplx_engine.cache.rollback import cache_arrays
+from mtplx_engine.caching import KVFormat
 from mtplx_engine.decode.sequence import Prefill, SequenceState
 from mtplx_engine.models.loaded import LoadedModel
 
-STEP: int = KVCache.step  # positions by which attention caches grow
+STEP: int = KVCache.step  # positions by which attention caches grow, quantised ones too
 
 _ROWS = 16  # positions of a measuring pass; all passes together read half of the head's probe
 _BEFORE = 768  # positions before it, so that what grows with them stands out
 _REPEATS = 2  # how far MLX computes ahead, and so its peak, varies a little
+
+Growing: TypeAlias = KVCache | QuantizedKVCache
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +32,8 @@ class Measured:
         constant: Recurrent states, and sliding windows as if they were full.
         per_row: Working memory for each position of a chunk.
         per_pair: Working memory for each position of a chunk and each that it may attend to; next
-            to nothing where attention is one fused kernel.
+            to nothing where attention is one fused kernel, which there is none of for quantised
+            keys.
     """
 
     per_position: int
@@ -37,9 +42,9 @@ class Measured:
     per_pair: int
 
 
-def measure(model: LoadedModel) -> Measured:
+def measure(model: LoadedModel, kv: KVFormat | None = None) -> Measured:
     """Read a few tokens: for the caches, then without and with many positions before them."""
-    sequence = SequenceState(model, model.head)
+    sequence = SequenceState(model, model.head, kv)
     _read(model, sequence)
     caches = _flatten([*sequence.caches, *sequence.head_cache])
     growing = [cache for cache in caches if _grows(cache)]
@@ -54,7 +59,7 @@ def measure(model: LoadedModel) -> Measured:
 
 
 def _working(
-    model: LoadedModel, sequence: SequenceState, growing: list[KVCache], before: int
+    model: LoadedModel, sequence: SequenceState, growing: list[Growing], before: int
 ) -> int:
     """Bytes that a pass takes beyond what was in use before it, the room in its caches included."""
     for cache in growing:
@@ -73,14 +78,14 @@ def _read(model: LoadedModel, sequence: SequenceState) -> None:
     Prefill(model, model.head, sequence, tokens, chunk=_ROWS).step()
 
 
-def _pretend(cache: KVCache, positions: int) -> None:
+def _pretend(cache: Growing, positions: int) -> None:
     """Make a cache hold so many positions, all zero, and have room for one more chunk."""
 
     def zeros(value: mx.array) -> mx.array:
         heads, width = value.shape[1], value.shape[3]
         return mx.zeros((1, heads, positions + _ROWS, width), value.dtype)
 
-    cache.keys, cache.values = zeros(cache.keys), zeros(cache.values)
+    cache.keys, cache.values = tree_map(zeros, (cache.keys, cache.values))
     cache.offset = positions
 
 
@@ -94,11 +99,11 @@ def _flatten(caches: Sequence[Any]) -> list[Any]:
 
 def _grows(cache: Any) -> bool:
     # A layer that borrows another's keys leaves its own cache empty.
-    return isinstance(cache, KVCache) and cache.keys is not None
+    return isinstance(cache, Growing) and cache.keys is not None
 
 
-def _per_position(cache: KVCache) -> int:
-    return sum(int(value.nbytes) // int(value.shape[2]) for value in (cache.keys, cache.values))
+def _per_position(cache: Growing) -> int:
+    return sum(int(value.nbytes) // int(value.shape[2]) for value in cache_arrays([cache]))
 
 
 def _constant(cache: Any) -> int:

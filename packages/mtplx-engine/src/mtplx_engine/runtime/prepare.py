@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, fields
 from typing import Any
 
+from mtplx_engine.caching import KVFormat, KVSetting
 from mtplx_engine.chat.answer_grammar import answer_grammar
 from mtplx_engine.chat.parser import AnswerForm
 from mtplx_engine.chat.template import ChatTemplate
@@ -22,6 +23,7 @@ from mtplx_engine.errors import ContextOverflow, InvalidRequest
 from mtplx_engine.events import Echo
 from mtplx_engine.info import ModelInfo
 from mtplx_engine.request import Acceptance, ChatRequest, Sampling
+from mtplx_engine.runtime.kv_format import kv_format
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +50,7 @@ class Prepared:
         end_tokens: Ids that end the answer.
         logprobs: Likeliest tokens to list with each token's score; None: no scores.
         prompt_logprobs: The same for the prompt.
+        kv: How keys and values are quantised; None: not at all.
     """
 
     tokens: list[int]
@@ -67,6 +70,7 @@ class Prepared:
     end_tokens: frozenset[int]
     logprobs: int | None
     prompt_logprobs: int | None
+    kv: KVFormat | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +84,7 @@ class Preparer:
         defaults: Sampling for what a request leaves open.
         acceptance: The rule for requests that leave it to the engine.
         copy_lane: Whether requests that leave it to the engine may copy.
+        kv_quant: The format of keys and values for requests that leave it to the engine.
         end_tokens: The model's own.
         vocabulary: Number of logits per position.
         grammars: What makes grammars' states; asked for when a request first has a grammar,
@@ -93,6 +98,7 @@ class Preparer:
     defaults: Sampling
     acceptance: Acceptance
     copy_lane: bool
+    kv_quant: KVSetting
     end_tokens: frozenset[int]
     vocabulary: int
     grammars: Callable[[], ConstraintFactory]
@@ -142,6 +148,7 @@ class Preparer:
             end_tokens=end_tokens,
             logprobs=request.logprobs,
             prompt_logprobs=request.prompt_logprobs,
+            kv=kv_format(request.kv, self.kv_quant, self.info, len(tokens)),
         )
 
     def count(self, request: ChatRequest) -> int:

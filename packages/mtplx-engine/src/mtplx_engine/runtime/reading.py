@@ -1,6 +1,7 @@
 """Reading the prompt of a request, for one answer or several."""
 
 import time
+from dataclasses import replace
 
 from mtplx_engine.backend import mx
 
@@ -40,7 +41,7 @@ class Reading:
         self._meter = PeakMeter()
         model = shared.model
         head = model.head if request.depths[-1] else None
-        self._sequence = SequenceState(model, head)
+        self._sequence = SequenceState(model, head, request.kv)
         self._prefill = Prefill(
             model,
             head,
@@ -89,7 +90,8 @@ class Reading:
         prompt = len(self._request.tokens)
         for seat in self.seats:
             nothing = Speculation("plain", 0, None, 0, (), ())
-            seat.mailbox.put(Ended("length", None, prompt, nothing, timings, self._meter.bytes))
+            ended = Ended("length", None, prompt, nothing, timings, self._meter.bytes)
+            seat.mailbox.put(replace(ended, kv=self._request.kv))
             seat.on_end()
         return ()
 

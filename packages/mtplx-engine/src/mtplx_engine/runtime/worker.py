@@ -177,7 +177,8 @@ class Worker:
     def _admit(self, shared: Resources, job: Job) -> None:
         def open_turn() -> tuple[Turn, ...]:
             asked, answers = job.request, len(job.seats)
-            estimate = shared.cost.estimate(len(asked.tokens), asked.max_tokens, answers=answers)
+            cost = shared.cost(asked.kv)
+            estimate = cost.estimate(len(asked.tokens), asked.max_tokens, answers=answers)
             check(estimate, available_bytes())
             reading = Reading(shared, asked, job.seats, submitted=job.submitted)
             return (reading,)

@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Literal, cast, get_args
 
 from mtplx_client.wire.options import DecodingOptions
+from mtplx_engine.caching import KVQuant
 from mtplx_engine.errors import InvalidRequest
 from mtplx_engine.info import ModelInfo
 from mtplx_engine.request import Acceptance, Limits, Sampling
@@ -109,6 +110,16 @@ def acceptance(options: DecodingOptions) -> Acceptance:
         text = f"acceptance must be one of {', '.join(known)}; got {name!r}."
         raise InvalidRequest(text, "acceptance")
     return cast(Literal["auto", "coupled", "rejection"], name or "auto")
+
+
+def kv(options: DecodingOptions) -> KVQuant | None:
+    """How keys and values are quantised; None leaves it to the engine.
+
+    Raises:
+        InvalidRequest: A value is out of range.
+    """
+    asked = options.kv_bits, options.kv_group_size, options.quantized_kv_start
+    return None if asked == (None, None, None) else KVQuant(*asked)
 
 
 def scores(logprobs: bool | None, top_logprobs: int | None) -> int | None:

@@ -118,6 +118,7 @@ def report(finished: Sequence[Finished], asked: Asked) -> Report:
         prefill_tokens_per_s=_ratio(counts.prompt, prefill),
         tokens_per_s=_ratio(decoded, decode) if decoded > 0 else None,
         peak_memory=max(each.peak_memory for each in finished),
+        kv=None if first.kv is None else str(first.kv),
         stop_sequence=first.stop_sequence,
         grammar=asked.grammar,
         effort=asked.effort,

@@ -86,6 +86,7 @@ def _read(body: CountTokensRequest, served: Served) -> tuple[ChatRequest, list[s
         body.copy_lane,
         grammar=_grammar(body),
         calling=calling.calling(body),
+        kv=options.kv(body),
     )
     return request, ignored
 

@@ -68,6 +68,7 @@ def request(body: OllamaRequest, prompt: Prompt, served: Served) -> ChatRequest:
         sampling = options.sampling(given)
         limits = options.limits(given, _max_tokens(given), [each for each in stop if each])
         depth, acceptance = options.depth(given, served.model), options.acceptance(given)
+        kv = options.kv(given)
     except InvalidRequest as error:
         raise _in_their_words(error) from None
     return ChatRequest(
@@ -79,6 +80,7 @@ def request(body: OllamaRequest, prompt: Prompt, served: Served) -> ChatRequest:
         given.copy_lane,
         logprobs=options.scores(body.logprobs, body.top_logprobs),
         grammar=grammar(body.format),
+        kv=kv,
     )
 
 

@@ -52,6 +52,7 @@ def decode(body: ChatCompletionRequest, served: Served, request_id: str) -> Deco
         logprobs=options.scores(body.logprobs, body.top_logprobs),
         grammar=grammar,
         calling=calling.calling(body),
+        kv=options.kv(body),
     )
     choices = openai_options.choices(body)
     asked = Asked(

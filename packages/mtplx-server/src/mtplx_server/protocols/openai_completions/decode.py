@@ -66,6 +66,7 @@ def _request(body: CompletionRequest, served: Served, prompt: Prompt) -> ChatReq
         logprobs=body.logprobs,
         prompt_logprobs=body.logprobs if echo else None,
         echo=echo,
+        kv=options.kv(body),
     )
 
 

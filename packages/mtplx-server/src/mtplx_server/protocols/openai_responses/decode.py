@@ -59,6 +59,7 @@ def decode(body: ResponsesRequest, served: Served, request_id: str) -> Decoded:
         logprobs=_logprobs(body),
         grammar=text_format.grammar(body.text),
         calling=calling(body.tool_choice, body.parallel_tool_calls, read.tools),
+        kv=options.kv(body),
     )
     asked = Asked(
         request_id,
