@@ -21,6 +21,12 @@ def tiny_folder(tmp_path_factory):
     return write_tiny_model(tmp_path_factory.mktemp("models") / "tiny", "llama")
 
 
+@pytest.fixture(scope="session")
+def wide_folder(tmp_path_factory):
+    """A model whose keys and values can be quantised."""
+    return write_tiny_model(tmp_path_factory.mktemp("models") / "wide", "llama", head_dim=64)
+
+
 @pytest.fixture
 def headless_folder(tiny_folder, tmp_path):
     """The tiny model without its MTP head."""

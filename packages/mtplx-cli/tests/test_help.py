@@ -60,6 +60,7 @@ def test_the_module_is_the_command_too():
         ("serve", "--depth", "-1"),
         ("run",),
         ("run", "hi", "--acceptance", "maybe"),
+        ("run", "hi", "--kv-quant", "q3"),
         ("run", "hi", "--max-tokens", "0"),
         ("inspect",),
     ],

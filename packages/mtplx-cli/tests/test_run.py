@@ -48,6 +48,22 @@ def test_the_depth_is_a_matter_of_speed_only(run):
     assert (plain["speculation"]["mode"], deep["speculation"]["depth"]) == ("plain", 3)
 
 
+def test_keys_and_values_are_quantised_where_that_is_asked(mtplx, wide_folder):
+    def answer(*flags):
+        flags = ("--seed", "5", "--max-tokens", "4", "--json", "--model", wide_folder, *flags)
+        return json.loads(mtplx("run", "Hello", *flags).stdout)["kv"]
+
+    assert answer() is None
+    assert answer("--kv-quant", "q4") == "q4 group 64"
+
+
+def test_a_model_that_cannot_be_quantised_is_one_line(run):
+    shown = run("Hello", "--kv-quant", "q8")
+    assert (shown.returncode, shown.stdout) == (1, "")
+    assert "kv_quant q8 is not possible with tiny: its keys and values are 16 wide" in shown.stderr
+    assert "Traceback" not in shown.stderr
+
+
 def test_the_prompt_may_come_from_stdin(run):
     flags = ("--seed", "1", "--max-tokens", "12")
     assert run("-", *flags, stdin="Hello").stdout == run("Hello", *flags).stdout

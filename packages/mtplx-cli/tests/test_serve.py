@@ -41,6 +41,17 @@ def test_the_banner_ends_with_a_curl_line_that_works(start, tiny_folder):
     assert "Traceback" not in errors
 
 
+def test_keys_and_values_are_quantised_where_that_is_asked(start, wide_folder):
+    httpx = pytest.importorskip("httpx")
+    child = start("serve", wide_folder, "--port", "0", "--kv-quant", "q8")
+    url = read_until(child, "Ready")[-1].split()[1]
+    request = {"messages": [{"role": "user", "content": "Hi"}], "max_tokens": 1}
+    reply = httpx.post(f"{url}/v1/chat/completions", json=request, timeout=30).json()
+    assert reply["mtplx"]["kv"] == "q8 group 64"
+    child.send_signal(signal.SIGTERM)
+    child.communicate(timeout=30)
+
+
 def test_the_flags_reach_the_server(start, tiny_folder):
     httpx = pytest.importorskip("httpx")
     child = start("serve", tiny_folder, "--port", "0", "--no-mtp", "--strict-model")

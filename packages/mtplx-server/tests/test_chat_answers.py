@@ -112,6 +112,7 @@ def test_an_answer_in_full(serve):
             "prefill_tokens_per_s": 28.0,
             "tokens_per_s": 2.0,
             "peak_memory": 0,
+            "kv": None,
             "stop_sequence": None,
             "grammar": None,
             "effort": None,

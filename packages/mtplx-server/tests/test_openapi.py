@@ -161,6 +161,8 @@ OPTIONS: dict[str, Any] = {
     "depth": {"const": 1},
     "generation_mode": {"const": "mtp"},
     "acceptance": {"enum": ["auto", "coupled", "rejection"]},
+    "kv_bits": {"enum": [-1, 0, 2, 4, 8]},
+    "kv_group_size": {"enum": [32, 64, 128]},
     "reasoning_effort": {"enum": ["low", "none", "max"]},
     "repeat_penalty": reals(0.1, 9),
     "tool_choice": {"enum": ["auto", "none"]},
